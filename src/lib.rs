@@ -1,0 +1,21 @@
+//! Countersign: a protocol for teams of coding agents, enforced by a server.
+//!
+//! In reading order:
+//!
+//! - [`protocol`]: the core. Pure: no clock, no I/O, no async, no randomness.
+//! - [`judge`]: the engine behind the core's rules.
+//! - [`store`]: the append-only logs, and who may speak for whom.
+//! - [`artifact`]: what versions are made of: commits of a repository, bundles of files.
+//! - [`coordinator`]: one task a team; decides, commits, answers.
+//! - [`wire`]: the only module that knows protobuf.
+//! - [`server`], [`client`], [`cli`]: they translate, and hold no rules.
+
+pub mod artifact;
+pub mod cli;
+pub mod client;
+pub mod coordinator;
+pub mod judge;
+pub mod protocol;
+pub mod server;
+pub mod store;
+pub mod wire;

@@ -1,0 +1,3 @@
+//! The review graph.
+/// The review graph.
+pub struct Graph;

@@ -1,0 +1,3 @@
+//! The starter charter.
+/// The commented charter that `serve` writes where there is none.
+pub const STARTER: &str = "";

@@ -1,0 +1,133 @@
+//! Rules: written conditions that are checked before anyone may say "done".
+//!
+//! A [`Rule`] says what it looks at, when it denies, what it then says, who owes and which command
+//! remedies it. Its condition is an expression over a [`View`], the words of which [`view::FIELDS`]
+//! documents. The core makes the view and asks a [`Judge`]; the engine that evaluates expressions
+//! stands outside (`src/judge/`).
+
+pub mod view;
+
+use std::fmt;
+
+pub use view::{Value, View};
+
+/// When a rule is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Moment {
+    /// Before a version is accepted.
+    Propose,
+    /// Before an approval is accepted.
+    Approve,
+    /// Before a confirmation is accepted.
+    Confirm,
+}
+
+/// What a rule looks at: it is asked once for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum About {
+    /// The circle: words `circle` and `confirmer`.
+    Circle,
+    /// Each proposal of the circle: also `proposal`.
+    Proposal,
+    /// Each review that a proposal must have, one a reviewer and lens: also `review`.
+    Review,
+    /// Each objection and note on a proposal: also `objection`.
+    Objection,
+}
+
+/// Who owes once a rule denies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Owner {
+    /// The proposal's producer.
+    Producer,
+    /// The reviewer in question, or all of the proposal's.
+    Reviewers,
+    /// Whoever confirms.
+    Confirmer,
+    /// A person.
+    Person,
+}
+
+/// A rule, read and checked: it has an owner and a remedy, and its expressions compile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Its folder and file name: `confirm/open-objection`.
+    pub id: String,
+    /// One line that says what it demands.
+    pub title: String,
+    /// The incident that taught it.
+    pub incident: String,
+    /// When it is asked.
+    pub when: Moment,
+    /// What it looks at.
+    pub about: About,
+    /// Where it has nothing to say: a condition, or always asked.
+    pub applies: Option<String>,
+    /// When it denies: a condition.
+    pub deny: String,
+    /// When a person's decision stands in its stead: a condition, or never.
+    pub overruled: Option<String>,
+    /// What it says when it denies; `{proposal.ref}` and the like are filled in from the view.
+    pub message: String,
+    /// Who then owes.
+    pub owes: Owner,
+    /// The command that remedies it, filled in like the message.
+    pub remedy: String,
+}
+
+/// What a judge says of one rule on one view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// It has nothing to say here.
+    NotApplicable,
+    /// It is met.
+    Passes,
+    /// A person decided in its stead.
+    Overruled,
+    /// It is not met.
+    Denies,
+    /// Its condition failed or ran over its bounds; that is no pass.
+    Error(String),
+}
+
+/// Evaluates rules. Deterministic: the same rule on the same view gets the same judgement.
+pub trait Judge: Send + Sync {
+    /// The rules, in the order of their ids.
+    fn rules(&self) -> &[Rule];
+
+    /// What the rule at that index of [`Judge::rules`] says of `view`.
+    fn judge(&self, rule: usize, view: &View) -> Judgement;
+}
+
+/// Fills `{proposal.ref}` and the like from the view. A word that the view does not have stays as
+/// it stands: the loader has refused such a text already.
+pub fn fill(template: &str, view: &View) -> String {
+    let mut out = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some(open) = rest.find('{') {
+        out.push_str(&rest[..open]);
+        let after = &rest[open + 1..];
+        match after.find('}').and_then(|close| Some((close, view.at(&after[..close])?))) {
+            Some((close, value)) => {
+                out.push_str(&value.to_string());
+                rest = &after[close + 1..];
+            }
+            None => {
+                out.push('{');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Propose => "propose",
+            Self::Approve => "approve",
+            Self::Confirm => "confirm",
+        })
+    }
+}
