@@ -1,10 +1,38 @@
 //! The core: the protocol itself, and nothing else. No I/O, clock, async, randomness or hash order
 //! crosses this line: time, facts and rules come in as values, events and rejections go out.
+//!
+//! ```text
+//!                 who, when, command, facts, judge
+//!                               │
+//!              ┌────────────────▼───────────────┐
+//!   Team ────► │ handle: decides, changes nothing│ ────► events, and an answer or a rejection
+//!     ▲        └─────────────────────────────────┘              │
+//!     └────────────────────── apply: folds ◄───────────────────-┘
+//!
+//!   Team ────► obligations · requirements · effects · next_deadline      (pure questions)
+//! ```
+//!
+//! `apply` never fails and never consults a rule: an event is a fact. Whoever drives the core stores
+//! the events of a decision before anybody sees its answer.
 
 #![warn(clippy::disallowed_types, clippy::disallowed_methods)]
 
+pub mod answer;
 pub mod artifact;
 pub mod charter;
+pub mod escalation;
+pub mod event;
 pub mod name;
+pub mod obligation;
+mod ownership;
+pub mod rejection;
+pub mod review;
 pub mod rule;
+mod team;
 pub mod time;
+
+pub use answer::Answer;
+pub use event::{CharterAdopted, Event, PhaseOpened};
+pub use obligation::{Obligation, ObligationKind};
+pub use rejection::{Rejection, Violation};
+pub use team::{Adopt, Adopted, Command, Decision, Effect, Team};

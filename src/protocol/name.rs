@@ -312,7 +312,8 @@ impl fmt::Debug for DigestPrefix {
 }
 
 /// One version of a proposal, exactly: `parser@2:41d0c9aa1e53`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct VersionRef {
     /// Whose version.
     pub proposal: ProposalName,
@@ -395,7 +396,8 @@ impl FromStr for Subject {
 }
 
 /// A circle's manifest, exactly: `implement:3fa91c20d8e7`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct CircleRef {
     /// The circle.
     pub circle: CircleName,
@@ -422,6 +424,25 @@ impl FromStr for CircleRef {
         })
     }
 }
+
+macro_rules! stored_as_text {
+    ($($name:ident),*) => {$(
+        impl TryFrom<String> for $name {
+            type Error = Malformed;
+            fn try_from(text: String) -> Result<Self, Malformed> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(reference: $name) -> String {
+                reference.to_string()
+            }
+        }
+    )*};
+}
+
+stored_as_text!(VersionRef, CircleRef);
 
 macro_rules! numbered {
     ($($(#[$doc:meta])* $name:ident = $letter:literal, $expected:literal;)*) => {$(
@@ -497,6 +518,16 @@ pub enum Actor {
     Server,
     /// Whoever holds the server's home folder: adopts a team's first charter.
     Operator,
+}
+
+impl Actor {
+    /// The member, where it is one.
+    pub fn member(&self) -> Option<&MemberName> {
+        match self {
+            Self::Member(name) => Some(name),
+            Self::Server | Self::Operator => None,
+        }
+    }
 }
 
 impl fmt::Display for Actor {

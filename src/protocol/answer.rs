@@ -1,0 +1,86 @@
+//! Answers: what an accepted command gets back. They are stored with its events, so that a repeated
+//! request gets the first answer again, over restarts too.
+
+use serde::{Deserialize, Serialize};
+
+use super::name::{CircleRef, Digest, EscalationId, MemberName, ObjectionId, ProposalName, VersionRef};
+use super::time::Time;
+
+/// What an accepted command gets back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
+pub enum Answer {
+    /// A charter is in force.
+    Adopted {
+        /// Its revision.
+        revision: u32,
+    },
+    /// A version stands.
+    Proposed {
+        /// Its exact reference.
+        reference: VersionRef,
+        /// Its whole digest.
+        digest: Digest,
+        /// Escalations that it opened: an edge without an eligible reviewer.
+        escalated: Vec<EscalationId>,
+    },
+    /// The member was shown this version.
+    Read {
+        /// Its exact reference.
+        reference: VersionRef,
+    },
+    /// The member was shown the objections on this proposal.
+    ObjectionsRead {
+        /// The proposal.
+        proposal: ProposalName,
+    },
+    /// The approval counts.
+    Approved {
+        /// Of exactly this version.
+        reference: VersionRef,
+        /// Own objections that were resolved with it.
+        resolved: Vec<ObjectionId>,
+    },
+    /// An objection or a note stands.
+    Raised {
+        /// Its id.
+        objection: ObjectionId,
+        /// On exactly this version.
+        reference: VersionRef,
+    },
+    /// An objection is closed.
+    ObjectionClosed {
+        /// Its id.
+        objection: ObjectionId,
+    },
+    /// A version is taken back.
+    Withdrawn {
+        /// When the work may come back.
+        cooldown_until: Time,
+        /// Accepted withdrawals so far.
+        flips: u32,
+        /// Those that are left.
+        flips_left: u32,
+    },
+    /// A confirmation stands.
+    Confirmed {
+        /// Of exactly this.
+        circle: CircleRef,
+        /// Whether the circle is complete.
+        complete: bool,
+        /// The participants who haven't confirmed it.
+        waiting_for: Vec<MemberName>,
+    },
+    /// Something is before a person.
+    Escalated {
+        /// The escalation's id.
+        escalation: EscalationId,
+    },
+    /// An escalation is answered.
+    EscalationAnswered {
+        /// Its id.
+        escalation: EscalationId,
+    },
+    /// The server's own report is recorded.
+    Recorded,
+}

@@ -1,0 +1,71 @@
+//! Obligations: what a member owes now, with the command that discharges it. Everything that waits,
+//! wakes, nags or escalates is made from them.
+
+use std::fmt;
+
+use super::name::MemberName;
+use super::time::{Span, Time};
+
+/// What kind of thing is owed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ObligationKind {
+    /// A deliverable has no version.
+    Deliver,
+    /// A version waits for this member's vote.
+    Review,
+    /// Objections or notes weren't read.
+    Read,
+    /// A version was objected to, withdrawn, or couldn't be published.
+    Revise,
+    /// An own objection is answered by a newer version.
+    Resolve,
+    /// All else in the circle is satisfied.
+    Confirm,
+    /// An escalation waits for a person.
+    Decide,
+}
+
+impl ObligationKind {
+    /// Its stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deliver => "deliver",
+            Self::Review => "review",
+            Self::Read => "read",
+            Self::Revise => "revise",
+            Self::Resolve => "resolve",
+            Self::Confirm => "confirm",
+            Self::Decide => "decide",
+        }
+    }
+}
+
+impl fmt::Display for ObligationKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a member owes now.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Obligation {
+    /// Names this obligation: the same as long as it is the same thing that is owed, over restarts.
+    pub id: String,
+    /// Who owes.
+    pub member: MemberName,
+    /// What kind of thing.
+    pub kind: ObligationKind,
+    /// What about.
+    pub subject: String,
+    /// Since when.
+    pub since: Time,
+    /// Until when, where there is a deadline.
+    pub due: Option<Time>,
+    /// The command that discharges it, or begins to.
+    pub command: String,
+}
+
+/// When what is owed since then is late; never where there is no deadline.
+pub(super) fn deadline(since: Time, within: Span) -> Option<Time> {
+    (!within.is_zero()).then(|| since + within)
+}

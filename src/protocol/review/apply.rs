@@ -1,0 +1,342 @@
+//! apply: folds the review's events into its state. It never fails and consults no rule: an event
+//! is a fact.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::event::{Closing, Objected, Proposed};
+use super::state::{
+    Ballot, Circle, CircleState, Closed, Objection, ObjectionKind, PhaseState, Proposal, Review, Version,
+    Vote, VoteKind, Withdrawal,
+};
+use crate::protocol::charter::{Charter, ConfirmKind, Phase};
+use crate::protocol::escalation::{Cause, Decision, Escalated};
+use crate::protocol::event::Event;
+use crate::protocol::name::{CircleName, MemberName, ProposalName};
+use crate::protocol::time::Time;
+
+impl Review {
+    /// Folds one event in. `charter` is the one in force after the event.
+    pub(in crate::protocol) fn apply(&mut self, charter: &Charter, at: Time, event: &Event) {
+        match event {
+            Event::PhaseOpened(opened) => {
+                if let Some((_, phase)) = charter.phase(&opened.phase) {
+                    self.open_phase(phase, at);
+                }
+            }
+            Event::Proposed(proposed) => self.propose(at, proposed),
+            Event::VersionRead(read) => {
+                if let Some(version) = self.version_mut(&read.proposal, read.version) {
+                    version.read_by.entry(read.by.clone()).or_insert(at);
+                }
+            }
+            Event::ObjectionsRead(read) => {
+                if let Some(proposal) = self.proposals.get_mut(&read.proposal) {
+                    let shown = |objection: &&mut Objection| read.objections.contains(&objection.id);
+                    proposal.objections.iter_mut().filter(shown).for_each(|objection| objection.read = true);
+                }
+            }
+            Event::Approved(approved) => {
+                let vote = Vote {
+                    kind: VoteKind::Approve,
+                    at,
+                    lenses: approved.lenses.clone(),
+                    checked: approved.checked.clone(),
+                    ran: approved.ran.clone(),
+                };
+                self.vote(&approved.proposal, approved.version, &approved.by, vote);
+            }
+            Event::Objected(objected) => self.object(at, objected),
+            Event::Noted(noted) => {
+                let Some(proposal) = self.proposals.get_mut(&noted.proposal) else { return };
+                self.objection_home.insert(noted.id, noted.proposal.clone());
+                proposal.objections.push(Objection {
+                    id: noted.id,
+                    kind: ObjectionKind::Note,
+                    by: noted.by.clone(),
+                    lenses: noted.lenses.clone(),
+                    version: noted.version,
+                    at,
+                    text: noted.text.clone(),
+                    places: noted.at.clone(),
+                    failing_test: None,
+                    closed: None,
+                    read: false,
+                });
+                if let Some(ballot) = self.ballot_mut(&noted.proposal, noted.version, &noted.by) {
+                    ballot.notes += 1;
+                }
+            }
+            Event::ObjectionClosed(closed) => {
+                let how =
+                    Closed { how: closed.how, by: closed.by.clone(), at, reason: closed.reason.clone() };
+                let Some(proposal) = self.proposals.get_mut(&closed.proposal) else { return };
+                let found = proposal.objections.iter_mut().find(|objection| objection.id == closed.id);
+                let Some(objection) = found else { return };
+                objection.closed = Some(how);
+                let (raised_on, by) = (objection.version, objection.by.clone());
+                self.close(&closed.proposal, raised_on, &by, closed.how);
+            }
+            Event::Withdrawn(withdrawn) => {
+                let Some(proposal) = self.proposals.get_mut(&withdrawn.proposal) else { return };
+                proposal.withdrawal =
+                    Some(Withdrawal { by: withdrawn.by.clone(), at, reason: withdrawn.reason.clone() });
+                proposal.flipped_at = Some(at);
+                proposal.flips += 1;
+                let circle = proposal.circle.clone();
+                self.lapse_all(&circle);
+            }
+            Event::Confirmed(confirmed) => {
+                if let Some(circle) = self.circles.get_mut(&confirmed.circle) {
+                    circle.confirmed.insert(confirmed.by.clone(), confirmed.manifest.clone());
+                }
+            }
+            Event::CircleCompleted(completed) => {
+                if let Some(circle) = self.circles.get_mut(&completed.circle) {
+                    circle.state = CircleState::Complete;
+                    circle.completed = Some(completed.clone());
+                }
+            }
+            Event::CirclePublished(published) => self.publish(&published.circle),
+            Event::CircleReopened(reopened) => {
+                let Some(circle) = self.circles.get_mut(&reopened.circle) else { return };
+                circle.state = CircleState::Open;
+                circle.completed = None;
+                circle.reopened += 1;
+                circle.confirmed.clear();
+                for name in &reopened.owing {
+                    if let Some(proposal) = self.proposals.get_mut(name) {
+                        proposal.publish_failed = Some(reopened.because.clone());
+                    }
+                }
+            }
+            // A revised charter is part of every open circle's digest, so that what was confirmed
+            // before no longer counts.
+            Event::CharterAdopted(_) | Event::Escalated(_) | Event::EscalationClosed(_) => {}
+        }
+        self.settle(charter, at, event);
+    }
+
+    /// A limit counts anew from here.
+    pub(in crate::protocol) fn raise_limit(&mut self, escalated: &Escalated, decision: Decision) {
+        if decision != Decision::RaiseLimit {
+            return;
+        }
+        let Some(proposal) = escalated.proposal.as_ref().and_then(|name| self.proposals.get_mut(name)) else {
+            return;
+        };
+        match escalated.cause {
+            Cause::RoundLimit => proposal.rounds = 0,
+            Cause::FlipLimit => proposal.flips = 0,
+            Cause::VoteLimit => {
+                let member = escalated.member.as_ref();
+                let ballots = proposal.versions.last_mut().map(|version| &mut version.ballots);
+                if let Some(ballot) =
+                    ballots.zip(member).and_then(|(ballots, member)| ballots.get_mut(member))
+                {
+                    ballot.changes = 0;
+                }
+            }
+            Cause::ReviewerNotEligible | Cause::OverruledAgain | Cause::Asked => {}
+        }
+    }
+
+    fn open_phase(&mut self, phase: &Phase, at: Time) {
+        self.phases.push((phase.name.clone(), PhaseState::Open));
+        let mut circles: Vec<(CircleName, Vec<ProposalName>)> = Vec::new();
+        let names = phase.deliverables.iter().map(|deliverable| deliverable.name.clone());
+        match phase.confirm {
+            ConfirmKind::Together => circles.push(((&phase.name).into(), names.collect())),
+            ConfirmKind::Each => circles.extend(names.map(|name| ((&name).into(), vec![name]))),
+        }
+        for deliverable in &phase.deliverables {
+            let circle = match phase.confirm {
+                ConfirmKind::Together => (&phase.name).into(),
+                ConfirmKind::Each => (&deliverable.name).into(),
+            };
+            let proposal = Proposal {
+                name: deliverable.name.clone(),
+                producer: deliverable.producer.clone(),
+                phase: phase.name.clone(),
+                circle,
+                opened_at: at,
+                versions: Vec::new(),
+                objections: Vec::new(),
+                withdrawal: None,
+                flipped_at: None,
+                flips: 0,
+                rounds: 0,
+                publish_failed: None,
+            };
+            self.proposals.insert(deliverable.name.clone(), proposal);
+        }
+        for (name, proposals) in circles {
+            self.circle_order.push(name.clone());
+            let circle = Circle {
+                name: name.clone(),
+                phase: phase.name.clone(),
+                unaccepted: proposals.iter().cloned().collect(),
+                proposals,
+                state: CircleState::Open,
+                confirmed: BTreeMap::new(),
+                reopened: 0,
+                completed: None,
+                progress_at: at,
+            };
+            self.circles.insert(name, circle);
+        }
+    }
+
+    fn propose(&mut self, at: Time, event: &Proposed) {
+        let Some(proposal) = self.proposals.get_mut(&event.proposal) else { return };
+        proposal.versions.push(Version {
+            number: event.version,
+            artifact: event.artifact.clone(),
+            producer: event.producer.clone(),
+            at,
+            summary: event.summary.clone(),
+            answers: event.answers.clone(),
+            paths: event.paths.clone(),
+            authors: event.authors.clone(),
+            read_by: BTreeMap::new(),
+            ballots: BTreeMap::new(),
+            overruled: BTreeSet::new(),
+            objected: false,
+        });
+        proposal.withdrawal = None;
+        proposal.publish_failed = None;
+        proposal.rounds += u32::from(event.round);
+        let circle = proposal.circle.clone();
+        self.lapse_all(&circle);
+    }
+
+    fn object(&mut self, at: Time, event: &Objected) {
+        let vote = Vote {
+            kind: VoteKind::Object,
+            at,
+            lenses: event.lenses.clone(),
+            checked: event.at.clone(),
+            ran: event.failing_test.iter().cloned().collect(),
+        };
+        self.objection_home.insert(event.id, event.proposal.clone());
+        if let Some(proposal) = self.proposals.get_mut(&event.proposal) {
+            proposal.objections.push(Objection::raised(event, at));
+        }
+        if let Some(version) = self.version_mut(&event.proposal, event.version) {
+            version.objected = true;
+        }
+        self.vote(&event.proposal, event.version, &event.by, vote);
+    }
+
+    fn close(&mut self, proposal: &ProposalName, raised_on: u32, by: &MemberName, how: Closing) {
+        let Some(proposal) = self.proposals.get_mut(proposal) else { return };
+        let counts = |objection: &Objection| {
+            objection.version == raised_on
+                && objection.kind == ObjectionKind::Objection
+                && objection.closed.as_ref().is_none_or(|closed| closed.how == Closing::Resolved)
+        };
+        let objected = proposal.objections.iter().any(counts);
+        let holds_more = proposal
+            .objections
+            .iter()
+            .any(|other| other.blocks() && other.by == *by && other.version == raised_on);
+        let Some(version) = proposal.versions.get_mut(raised_on as usize - 1) else { return };
+        version.objected = objected;
+        match how {
+            // An earlier approval is never revived: the objector has no vote until it votes.
+            Closing::Resolved | Closing::Mistaken => {
+                if let Some(ballot) = version.ballots.get_mut(by).filter(|_| !holds_more) {
+                    ballot.vote = None;
+                }
+            }
+            Closing::Overruled => {
+                version.overruled.insert(by.clone());
+            }
+        }
+    }
+
+    fn vote(&mut self, proposal: &ProposalName, version: u32, by: &MemberName, vote: Vote) {
+        if let Some(ballot) = self.ballot_mut(proposal, version, by) {
+            let changed = ballot.cast.is_some_and(|cast| cast != vote.kind);
+            ballot.changes += u32::from(changed);
+            ballot.cast = Some(vote.kind);
+            ballot.vote = Some(vote);
+        }
+        // A later vote of a member lapses its own confirmation.
+        let circle = self.proposals.get(proposal).map(|proposal| &proposal.circle);
+        if let Some(circle) = circle.and_then(|name| self.circles.get_mut(name)) {
+            circle.confirmed.remove(by);
+        }
+    }
+
+    fn publish(&mut self, name: &CircleName) {
+        let Some(circle) = self.circles.get_mut(name) else { return };
+        circle.state = CircleState::Published;
+        let phase = circle.phase.clone();
+        let done = self
+            .circles
+            .values()
+            .filter(|circle| circle.phase == phase)
+            .all(|circle| circle.state == CircleState::Published);
+        if let Some((_, state)) = self.phases.iter_mut().find(|(name, _)| *name == phase).filter(|_| done) {
+            *state = PhaseState::Published;
+        }
+    }
+
+    fn lapse_all(&mut self, circle: &CircleName) {
+        if let Some(circle) = self.circles.get_mut(circle) {
+            circle.confirmed.clear();
+        }
+    }
+
+    /// Keeps what is derived from the proposal that an event touched.
+    fn settle(&mut self, charter: &Charter, at: Time, event: &Event) {
+        let (name, progress) = match event {
+            Event::Proposed(event) => (&event.proposal, true),
+            Event::Approved(event) => (&event.proposal, true),
+            Event::Objected(event) => (&event.proposal, true),
+            Event::ObjectionClosed(event) => (&event.proposal, true),
+            Event::Withdrawn(event) => (&event.proposal, false),
+            Event::Confirmed(event) => {
+                if let Some(circle) = self.circles.get_mut(&event.circle) {
+                    circle.progress_at = at;
+                }
+                return;
+            }
+            // Edges, or what a reopened circle counts, may have changed for every proposal.
+            Event::CharterAdopted(_) | Event::CircleReopened(_) => return self.settle_all(charter),
+            _ => return,
+        };
+        let Some(proposal) = self.proposals.get(name) else { return };
+        let Some(circle) = self.circles.get_mut(&proposal.circle) else { return };
+        if progress {
+            circle.progress_at = at;
+        }
+        settle_one(charter, circle, proposal);
+    }
+
+    fn settle_all(&mut self, charter: &Charter) {
+        for proposal in self.proposals.values() {
+            if let Some(circle) = self.circles.get_mut(&proposal.circle) {
+                settle_one(charter, circle, proposal);
+            }
+        }
+    }
+
+    fn version_mut(&mut self, proposal: &ProposalName, version: u32) -> Option<&mut Version> {
+        let index = usize::try_from(version).ok()?.checked_sub(1)?;
+        self.proposals.get_mut(proposal)?.versions.get_mut(index)
+    }
+
+    fn ballot_mut(&mut self, proposal: &ProposalName, version: u32, by: &MemberName) -> Option<&mut Ballot> {
+        self.version_mut(proposal, version).map(|version| version.ballots.entry(by.clone()).or_default())
+    }
+}
+
+fn settle_one(charter: &Charter, circle: &mut Circle, proposal: &Proposal) {
+    let Some((_, phase)) = charter.phase(&proposal.phase) else { return };
+    if proposal.is_accepted(phase.reviewers_of(&proposal.producer)) {
+        circle.unaccepted.remove(&proposal.name);
+    } else {
+        circle.unaccepted.insert(proposal.name.clone());
+    }
+}

@@ -1,0 +1,114 @@
+//! decide: resolve and overrule, the two ways in which an objection closes.
+
+use super::command::{Overrule, Resolve};
+use super::event::{Closing, ObjectionClosed};
+use super::state::{Objection, ObjectionKind, Proposal};
+use crate::protocol::answer::Answer;
+use crate::protocol::escalation::Cause;
+use crate::protocol::event::Event;
+use crate::protocol::rejection::{Rejection, Violation};
+use crate::protocol::team::{Ask, Decision};
+
+/// Closes an own objection, unless, in this order: it is unknown or a note, another member raised it,
+/// it is closed; or, when it was a mistake, there is no reason; or, when it is answered, no version
+/// followed or the current one wasn't read.
+pub(in crate::protocol) fn resolve(ask: Ask<'_>, command: &Resolve) -> Decision {
+    let (proposal, objection) = match ask.objection(command.objection) {
+        Ok(found) => found,
+        Err(violation) => return Decision::refuse(violation),
+    };
+    let mut unmet = Vec::new();
+    if command.mistaken {
+        check_own_and_open(ask, objection, &mut unmet);
+        ask.check_reason("resolve as mistaken", &command.reason, &mut unmet);
+    } else {
+        check_resolvable(ask, proposal, objection, &mut unmet);
+        ask.check_text("reason", &command.reason, &mut unmet);
+        let unread = proposal.current().filter(|version| !version.read_by.contains_key(ask.by));
+        if let Some(version) = unread {
+            let reference = version.reference(&proposal.name);
+            unmet.push(Violation::UnreadVersion { reference, member: ask.by.clone() });
+        }
+    }
+    if let Some(rejection) = Rejection::of(unmet) {
+        return Decision::refuse(rejection);
+    }
+    let how = if command.mistaken { Closing::Mistaken } else { Closing::Resolved };
+    close(ask, proposal, objection, how, &command.reason)
+}
+
+/// Closes somebody's objection, unless, in this order: it is unknown or a note, the member is no
+/// person, it is about the person's own work, it is closed, or there is no reason.
+pub(in crate::protocol) fn overrule(ask: Ask<'_>, command: &Overrule) -> Decision {
+    let (proposal, objection) = match ask.objection(command.objection) {
+        Ok(found) => found,
+        Err(violation) => return Decision::refuse(violation),
+    };
+    let mut unmet = Vec::new();
+    ask.check_person("overrule", &mut unmet);
+    let own = proposal
+        .version(objection.version)
+        .and_then(|version| proposal.own_work(ask.charter, version, ask.by));
+    if let Some(because) = own {
+        let reference = proposal.current_ref();
+        unmet.push(Violation::OwnWork { reference, member: ask.by.clone(), because });
+    }
+    check_open(objection, &mut unmet);
+    ask.check_reason("overrule", &command.reason, &mut unmet);
+    if let Some(rejection) = Rejection::of(unmet) {
+        return Decision::refuse(rejection);
+    }
+    close(ask, proposal, objection, Closing::Overruled, &command.reason)
+}
+
+/// Refuses to resolve what another raised, what is closed, or what no newer version answers.
+pub(super) fn check_resolvable(
+    ask: Ask<'_>,
+    proposal: &Proposal,
+    objection: &Objection,
+    unmet: &mut Vec<Violation>,
+) {
+    check_own_and_open(ask, objection, unmet);
+    if objection.kind == ObjectionKind::Objection && objection.version >= proposal.current_number() {
+        unmet.push(Violation::NothingChanged { objection: objection.id, version: objection.version });
+    }
+}
+
+fn check_own_and_open(ask: Ask<'_>, objection: &Objection, unmet: &mut Vec<Violation>) {
+    if objection.by != *ask.by {
+        unmet.push(Violation::NotObjector {
+            objection: objection.id,
+            by: objection.by.clone(),
+            member: ask.by.to_string(),
+        });
+    }
+    check_open(objection, unmet);
+}
+
+fn check_open(objection: &Objection, unmet: &mut Vec<Violation>) {
+    if objection.kind == ObjectionKind::Note {
+        unmet.push(Violation::NotAnObjection { objection: objection.id });
+    } else if let Some(closed) = &objection.closed {
+        let how = format!("{} by {}", objection.status(), closed.by);
+        unmet.push(Violation::ObjectionClosed { objection: objection.id, how });
+    }
+}
+
+fn close(ask: Ask<'_>, proposal: &Proposal, objection: &Objection, how: Closing, reason: &str) -> Decision {
+    let reason = (!reason.trim().is_empty()).then(|| reason.to_owned());
+    let closed = ObjectionClosed {
+        id: objection.id,
+        proposal: proposal.name.clone(),
+        by: ask.by.clone(),
+        how,
+        version: proposal.current_number(),
+        reason,
+    };
+    let mut events = vec![Event::from(closed)];
+    if proposal.open_objections().all(|open| open.id == objection.id) {
+        let reason = "no objection is open";
+        ask.close_by_progress(Cause::RoundLimit, proposal.name.as_str(), reason, &mut events);
+        ask.close_by_progress(Cause::OverruledAgain, &proposal.current_ref(), reason, &mut events);
+    }
+    Decision::accept(events, Answer::ObjectionClosed { objection: objection.id })
+}

@@ -1,0 +1,145 @@
+//! decide: confirm, and the server's report on publishing.
+
+use super::command::{Confirm, ReportPublish};
+use super::event::{
+    CircleCompleted, CirclePublished, CircleReopened, CompletedEntry, Confirmed, CountedApproval,
+};
+use super::requirement::{self, RequirementState};
+use super::state::{Circle, CircleState, Proposal};
+use crate::protocol::answer::Answer;
+use crate::protocol::charter::{Charter, RuleMode};
+use crate::protocol::event::{Event, PhaseOpened};
+use crate::protocol::name::{CircleRef, Digest, MemberName};
+use crate::protocol::rejection::{Rejection, Violation};
+use crate::protocol::team::{Ask, Decision, Team};
+
+/// Confirms exactly what a circle holds, unless, in this order: the circle is unknown, the member takes
+/// no part in it, the reference isn't the current one, or a rule denies. A circle that is complete
+/// already answers ok.
+pub(in crate::protocol) fn confirm(ask: Ask<'_>, command: &Confirm) -> Decision {
+    let given = &command.reference;
+    let review = ask.review();
+    let Some(circle) = review.circle(&given.circle) else {
+        let known = review.circles().map(|circle| circle.name.as_str());
+        return Decision::refuse(ask.unknown(given.circle.as_str(), known));
+    };
+    let revision = ask.team.adopted().map_or(0, |adopted| adopted.revision);
+    let manifest = match &circle.completed {
+        Some(completed) => completed.manifest.clone(),
+        None => review.manifest(revision, circle),
+    };
+    let participants = review.participants(ask.charter, circle);
+    let mut unmet = Vec::new();
+    if !participants.contains(ask.by) {
+        unmet.push(Violation::NotParticipant {
+            circle: circle.name.to_string(),
+            member: ask.by.to_string(),
+            participants: participants.iter().map(|member| (*member).clone()).collect(),
+        });
+    }
+    let current = CircleRef { circle: circle.name.clone(), digest: (&manifest).into() };
+    if !given.digest.names(&manifest) {
+        unmet.push(Violation::StaleConfirm { given: given.clone(), current: current.clone() });
+    }
+    if circle.is_open() {
+        check_rules(ask, circle, &mut unmet);
+    }
+    if let Some(rejection) = Rejection::of(unmet) {
+        return Decision::refuse(rejection);
+    }
+    if !circle.is_open() {
+        let answer = Answer::Confirmed { circle: current, complete: true, waiting_for: Vec::new() };
+        return Decision::accept(Vec::new(), answer);
+    }
+
+    let mut waiting_for = participants;
+    waiting_for.remove(ask.by);
+    for member in review.confirmed(circle, &manifest) {
+        waiting_for.remove(member);
+    }
+    let waiting_for: Vec<MemberName> = waiting_for.into_iter().cloned().collect();
+    let complete = waiting_for.is_empty();
+    let confirmed = Confirmed { circle: circle.name.clone(), manifest: manifest.clone(), by: ask.by.clone() };
+    let mut events = vec![Event::from(confirmed)];
+    if complete {
+        events.push(completed(ask, circle, manifest).into());
+    }
+    Decision::accept(events, Answer::Confirmed { circle: current, complete, waiting_for })
+}
+
+/// Every rule that denies, each with who can remedy it.
+fn check_rules(ask: Ask<'_>, circle: &Circle, unmet: &mut Vec<Violation>) {
+    for requirement in requirement::of_circle(ask.team, ask.charter, ask.judge, circle, ask.by) {
+        let denies = matches!(requirement.state, RequirementState::Unsatisfied | RequirementState::Error);
+        if denies && requirement.mode == RuleMode::Enforce {
+            unmet.push(Violation::ConfirmBlocked {
+                rule: requirement.rule,
+                subject: requirement.subject,
+                message: requirement.detail,
+                command: requirement.command,
+                who: requirement.who,
+            });
+        }
+    }
+}
+
+/// What a circle holds, with the approvals that count on it.
+fn completed(ask: Ask<'_>, circle: &Circle, manifest: Digest) -> CircleCompleted {
+    let proposals = circle.proposals.iter().filter_map(|name| ask.review().proposal(name));
+    let entries = proposals.filter_map(|proposal| completed_entry(ask, proposal)).collect();
+    CircleCompleted { circle: circle.name.clone(), manifest, entries }
+}
+
+fn completed_entry(ask: Ask<'_>, proposal: &Proposal) -> Option<CompletedEntry> {
+    let version = proposal.current()?;
+    let counted = ask.phase_of(proposal).reviewers_of(&proposal.producer).filter_map(|edge| {
+        let overruled = !version.approved_by(&edge.reviewer);
+        let counts = !overruled || version.overruled.contains(&edge.reviewer);
+        counts.then(|| CountedApproval {
+            by: edge.reviewer.clone(),
+            lens: edge.lens.clone(),
+            version: version.number,
+            overruled,
+        })
+    });
+    Some(CompletedEntry {
+        proposal: proposal.name.clone(),
+        version: version.number,
+        digest: version.artifact.digest.clone(),
+        approvals: counted.collect(),
+    })
+}
+
+/// The server's report: what a complete circle holds was published, and the next phase opens when it
+/// was the last circle of its phase; or it couldn't be, and the circle is open again with its
+/// confirmations void. A report on anything but a complete circle's manifest changes nothing.
+pub(in crate::protocol) fn report_publish(
+    team: &Team,
+    charter: &Charter,
+    report: &ReportPublish,
+) -> Decision {
+    let review = team.review();
+    let complete = review.circle(&report.circle).filter(|circle| {
+        let same = circle.completed.as_ref().is_some_and(|completed| completed.manifest == report.manifest);
+        circle.state == CircleState::Complete && same
+    });
+    let Some(circle) = complete else { return Decision::accept(Vec::new(), Answer::Recorded) };
+    if let Some(failure) = &report.failure {
+        let reopened = CircleReopened {
+            circle: circle.name.clone(),
+            because: failure.because.clone(),
+            owing: failure.owing.clone(),
+        };
+        return Decision::accept(vec![reopened.into()], Answer::Recorded);
+    }
+    let published = CirclePublished { circle: circle.name.clone(), manifest: report.manifest.clone() };
+    let mut events = vec![Event::from(published)];
+    let others = review.circles().filter(|other| other.phase == circle.phase && other.name != circle.name);
+    let last = others.into_iter().all(|other| other.state == CircleState::Published);
+    if let Some((index, _)) = charter.phase(&circle.phase).filter(|_| last) {
+        if let Some(next) = charter.phases.get(index + 1) {
+            events.push(PhaseOpened { phase: next.name.clone() }.into());
+        }
+    }
+    Decision::accept(events, Answer::Recorded)
+}

@@ -1,0 +1,243 @@
+//! Event: what happened in review. These forms are stored.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::artifact::{Artifact, Identity, Place, RepoPath};
+use crate::protocol::name::{CircleName, Digest, Lens, MemberName, ObjectionId, ProposalName};
+
+/// A command that was run, as evidence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The command.
+    pub command: String,
+    /// How it exited, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub exit: Option<i32>,
+    /// What it printed, where that was kept.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub output: Option<String>,
+}
+
+/// A producer offered a version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proposed {
+    /// Of which proposal.
+    pub proposal: ProposalName,
+    /// Its number.
+    pub version: u32,
+    /// Who offered it.
+    pub producer: MemberName,
+    /// What it is.
+    pub artifact: Artifact,
+    /// What the producer says about it.
+    pub summary: String,
+    /// What the producer answers to each objection.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub answers: BTreeMap<ObjectionId, String>,
+    /// Every path that it touches.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub paths: Vec<RepoPath>,
+    /// Who authored it, by its commits.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub authors: Vec<Identity>,
+    /// Whether it follows an objected version.
+    pub round: bool,
+}
+
+/// A member was shown a version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VersionRead {
+    /// Of which proposal.
+    pub proposal: ProposalName,
+    /// Which version.
+    pub version: u32,
+    /// By whom.
+    pub by: MemberName,
+}
+
+/// A producer was shown objections and notes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectionsRead {
+    /// On which proposal.
+    pub proposal: ProposalName,
+    /// By whom.
+    pub by: MemberName,
+    /// Those not read before.
+    pub objections: Vec<ObjectionId>,
+}
+
+/// A reviewer approved a version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approved {
+    /// Of which proposal.
+    pub proposal: ProposalName,
+    /// Which version.
+    pub version: u32,
+    /// By whom.
+    pub by: MemberName,
+    /// Through which lenses.
+    pub lenses: Vec<Lens>,
+    /// Places that were checked.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub checked: Vec<Place>,
+    /// Commands that were run.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub ran: Vec<Run>,
+}
+
+/// A reviewer objected to a version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Objected {
+    /// The objection's id.
+    pub id: ObjectionId,
+    /// On which proposal.
+    pub proposal: ProposalName,
+    /// On which version.
+    pub version: u32,
+    /// By whom.
+    pub by: MemberName,
+    /// Through which lenses.
+    pub lenses: Vec<Lens>,
+    /// What is wrong.
+    pub text: String,
+    /// Where.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub at: Vec<Place>,
+    /// A command that fails, and will pass once this is mended.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub failing_test: Option<Run>,
+}
+
+/// A reviewer left a note on a version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Noted {
+    /// The note's id.
+    pub id: ObjectionId,
+    /// On which proposal.
+    pub proposal: ProposalName,
+    /// On which version.
+    pub version: u32,
+    /// By whom.
+    pub by: MemberName,
+    /// Through which lenses.
+    pub lenses: Vec<Lens>,
+    /// What is noted.
+    pub text: String,
+    /// Where.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub at: Vec<Place>,
+}
+
+/// An objection was closed by its objector or by a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectionClosed {
+    /// Which one.
+    pub id: ObjectionId,
+    /// On which proposal.
+    pub proposal: ProposalName,
+    /// By whom.
+    pub by: MemberName,
+    /// In which way.
+    pub how: Closing,
+    /// The current version when it was closed.
+    pub version: u32,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<String>,
+}
+
+/// In which way an objection was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Closing {
+    /// A newer version answers it, says its objector.
+    Resolved,
+    /// It was a mistake, says its objector.
+    Mistaken,
+    /// A person decided against it; shown for ever.
+    Overruled,
+}
+
+/// A producer withdrew a version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Withdrawn {
+    /// Of which proposal.
+    pub proposal: ProposalName,
+    /// Which version.
+    pub version: u32,
+    /// By whom.
+    pub by: MemberName,
+    /// Why.
+    pub reason: String,
+}
+
+/// A participant confirmed a circle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confirmed {
+    /// Which circle.
+    pub circle: CircleName,
+    /// Exactly what it held.
+    pub manifest: Digest,
+    /// By whom.
+    pub by: MemberName,
+}
+
+/// The last participant confirmed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CircleCompleted {
+    /// Which circle.
+    pub circle: CircleName,
+    /// Exactly what it holds.
+    pub manifest: Digest,
+    /// Every proposal with what counted for it.
+    pub entries: Vec<CompletedEntry>,
+}
+
+/// A proposal of a completed circle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompletedEntry {
+    /// Which proposal.
+    pub proposal: ProposalName,
+    /// Which version.
+    pub version: u32,
+    /// Its artifact.
+    pub digest: Digest,
+    /// Who approved it.
+    pub approvals: Vec<CountedApproval>,
+}
+
+/// An approval that counted, or a person's decision in its stead.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountedApproval {
+    /// The reviewer.
+    pub by: MemberName,
+    /// Through which lens.
+    pub lens: Lens,
+    /// The version that was approved.
+    pub version: u32,
+    /// Whether a person's overruling stands in for it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub overruled: bool,
+}
+
+/// What the circle holds was published.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CirclePublished {
+    /// Which circle.
+    pub circle: CircleName,
+    /// Exactly what it holds.
+    pub manifest: Digest,
+}
+
+/// What the circle holds couldn't be published; it is open again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CircleReopened {
+    /// Which circle.
+    pub circle: CircleName,
+    /// Why.
+    pub because: String,
+    /// The proposals whose producers owe a new version.
+    pub owing: Vec<ProposalName>,
+}

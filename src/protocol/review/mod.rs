@@ -1,0 +1,130 @@
+//! The review domain: proposals, versions, votes, objections, withdrawals, circles.
+//!
+//! In reading order: [`command`] what may be asked; [`event`] what happened; [`state`] what events add
+//! up to; the decisions, one file a group of verbs ([`propose`](fn@propose), `read`, `vote`,
+//! `closing`, `withdraw`, `confirm`); `apply`; [`obligations`](fn@obligations); and
+//! [`requirement`], the one computation behind confirm and explain.
+
+mod apply;
+mod circle;
+mod closing;
+pub mod command;
+mod confirm;
+pub mod event;
+mod obligations;
+mod propose;
+mod read;
+pub mod requirement;
+pub mod state;
+mod vote;
+mod withdraw;
+
+pub use command::{
+    Approve, Confirm, NamedPlace, Note, Object, Overrule, Propose, PublishFailure, Read, ReadObjections,
+    ReportPublish, Resolve, Withdraw,
+};
+pub use event::{
+    Approved, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry, Confirmed,
+    CountedApproval, Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed, Run, VersionRead, Withdrawn,
+};
+pub use requirement::{Requirement, RequirementState};
+pub use state::{
+    Ballot, Circle, CircleState, Objection, ObjectionKind, PhaseState, Proposal, ProposalState, Review,
+    Version, Vote, VoteKind,
+};
+
+pub(super) use closing::{overrule, resolve};
+pub(super) use confirm::{confirm, report_publish};
+pub(super) use obligations::obligations;
+pub(super) use propose::propose;
+pub(super) use read::{read, read_objections};
+pub(super) use vote::{approve, note, object};
+pub(super) use withdraw::withdraw;
+
+use super::charter::{Phase, ReviewEdge};
+use super::escalation::{Cause, Escalated, EscalationClosed};
+use super::event::Event;
+use super::name::{ObjectionId, ProposalName};
+use super::rejection::Violation;
+use super::team::Ask;
+
+impl<'a> Ask<'a> {
+    /// The proposal of that name, or why there is none: unknown, or its phase hasn't opened.
+    fn proposal(&self, name: &ProposalName) -> Result<&'a Proposal, Violation> {
+        if let Some(proposal) = self.review().proposal(name) {
+            return Ok(proposal);
+        }
+        if let Some((phase, _)) = self.charter.deliverable(name) {
+            return Err(Violation::PhaseClosed { phase: phase.name.clone(), state: "pending".to_owned() });
+        }
+        Err(self.unknown(name.as_str(), self.review().proposals().map(|proposal| proposal.name.as_str())))
+    }
+
+    /// The objection or note of that id, with its proposal.
+    fn objection(&self, id: ObjectionId) -> Result<(&'a Proposal, &'a Objection), Violation> {
+        self.review().objection(id).ok_or_else(|| self.unknown(&id.to_string(), []))
+    }
+
+    /// The charter's phase of a proposal.
+    fn phase_of(&self, proposal: &Proposal) -> &'a Phase {
+        let found = self.charter.phase(&proposal.phase).map(|(_, phase)| phase);
+        found.expect("a proposal's phase is one of the charter's: it was opened from it")
+    }
+
+    /// Who reviews a proposal.
+    fn edges(&self, proposal: &'a Proposal) -> impl Iterator<Item = &'a ReviewEdge> + use<'a> {
+        self.phase_of(proposal).reviewers_of(&proposal.producer)
+    }
+
+    /// The circle of a proposal.
+    fn circle_of(&self, proposal: &Proposal) -> &'a Circle {
+        self.review().circle(&proposal.circle).expect("a proposal's circle opened with it")
+    }
+
+    /// Refuses what would change a circle that is complete.
+    fn check_circle_open(&self, proposal: &Proposal, unmet: &mut Vec<Violation>) {
+        let circle = self.circle_of(proposal);
+        if !circle.is_open() {
+            unmet.push(Violation::CircleComplete {
+                circle: circle.name.to_string(),
+                state: circle.state.as_str().to_owned(),
+            });
+        }
+    }
+
+    /// The escalation of a limit: the open one, or a new one that the refusal opens.
+    fn limit_escalation(
+        &self,
+        cause: Cause,
+        subject: &str,
+        proposal: &Proposal,
+        text: impl FnOnce() -> String,
+        events: &mut Vec<Event>,
+    ) -> String {
+        if let Some(open) = self.team.escalations().open_on(cause, subject) {
+            return open.opened.id.to_string();
+        }
+        let id = self.team.escalations().next_id();
+        events.push(
+            Escalated {
+                id,
+                cause,
+                subject: subject.to_owned(),
+                proposal: Some(proposal.name.clone()),
+                member: Some(self.by.clone()),
+                text: text(),
+            }
+            .into(),
+        );
+        id.to_string()
+    }
+
+    /// Closes the escalation with that cause on that subject, since progress answered it.
+    fn close_by_progress(&self, cause: Cause, subject: &str, reason: &str, events: &mut Vec<Event>) {
+        if let Some(open) = self.team.escalations().open_on(cause, subject) {
+            let closed =
+                EscalationClosed { id: open.opened.id, by: None, decision: None, reason: reason.to_owned() };
+            events.push(closed.into());
+        }
+    }
+}

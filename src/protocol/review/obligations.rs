@@ -1,0 +1,291 @@
+//! obligations: what the review's state makes members owe. Each names a command that is accepted.
+
+use super::requirement::{self, RequirementState};
+use super::state::{Circle, Objection, Proposal, Version};
+use crate::protocol::charter::{Charter, RuleMode};
+use crate::protocol::escalation::Cause;
+use crate::protocol::name::{MemberName, ProposalName};
+use crate::protocol::obligation::{Obligation, ObligationKind, deadline};
+use crate::protocol::rejection::quoted;
+use crate::protocol::rule::{Judge, Owner, Rule};
+use crate::protocol::team::Team;
+use crate::protocol::time::Time;
+
+/// The shipped rules that say in words what [`Review::is_settled`](super::Review::is_settled)
+/// computes. Once a circle is settled they pass, so that the question who owes need not ask them
+/// again; a test holds the two together.
+pub const SETTLED_BY_STATE: &[&str] = &[
+    "confirm/approval-missing",
+    "confirm/open-objection",
+    "confirm/own-unaccepted",
+    "confirm/undelivered",
+    "confirm/unread",
+];
+
+/// What everybody owes around one proposal, or around all of them.
+pub(in crate::protocol) fn obligations(
+    team: &Team,
+    charter: &Charter,
+    judge: &dyn Judge,
+    now: Time,
+    around: Option<&ProposalName>,
+    owed: &mut Vec<Obligation>,
+) {
+    let review = team.review();
+    let only = around.and_then(|name| review.proposal(name)).map(|proposal| &proposal.circle);
+    if around.is_some() && only.is_none() {
+        return;
+    }
+    for circle in
+        review.circles().filter(|circle| circle.is_open() && only.is_none_or(|only| circle.name == *only))
+    {
+        let before = owed.len();
+        for name in circle.proposals.iter().filter(|name| around.is_none_or(|only| *only == **name)) {
+            if let Some(proposal) = review.proposal(name) {
+                Owing { team, charter, now, proposal, owed }.proposal();
+            }
+        }
+        if owed.len() == before && review.is_settled(circle) {
+            confirmations(team, charter, judge, circle, owed);
+        }
+    }
+}
+
+/// What is owed around one proposal.
+struct Owing<'a, 'b> {
+    team: &'a Team,
+    charter: &'a Charter,
+    now: Time,
+    proposal: &'a Proposal,
+    owed: &'b mut Vec<Obligation>,
+}
+
+impl Owing<'_, '_> {
+    fn proposal(&mut self) {
+        let proposal = self.proposal;
+        self.read();
+        match proposal.current() {
+            None => {
+                let command = self.propose_command();
+                let producer = &proposal.producer;
+                self.producer_owes(
+                    ObligationKind::Deliver,
+                    format!("deliver:{}", proposal.name),
+                    producer,
+                    proposal.opened_at,
+                    command,
+                );
+            }
+            Some(current) => {
+                self.revise(current);
+                if proposal.withdrawal.is_none() && proposal.publish_failed.is_none() {
+                    self.reviews(current);
+                }
+            }
+        }
+    }
+
+    fn read(&mut self) {
+        let proposal = self.proposal;
+        let Some(newest) = proposal.unread().last() else { return };
+        let since = proposal.unread().map(|objection| objection.at).min().unwrap_or(newest.at);
+        let id = format!("read:{}:{}", proposal.name, newest.id);
+        let command = format!("countersign objections {}", proposal.name);
+        self.answer_owed(
+            ObligationKind::Read,
+            id,
+            &proposal.producer,
+            proposal.name.to_string(),
+            since,
+            command,
+        );
+    }
+
+    /// A version is owed once the current one is objected to, withdrawn or could not be published,
+    /// all that is open was read, and nothing else stands before it.
+    fn revise(&mut self, current: &Version) {
+        let proposal = self.proposal;
+        let mut on_current =
+            proposal.open_objections().filter(|objection| objection.version == current.number);
+        let since = if let Some(withdrawal) = &proposal.withdrawal {
+            let cool_at = proposal.cool_at(&self.charter.limits).unwrap_or(withdrawal.at);
+            if self.now < cool_at {
+                return; // The end of the cooldown is a deadline of the team.
+            }
+            cool_at
+        } else if proposal.publish_failed.is_some() {
+            current.at
+        } else if let Some(first) = on_current.next() {
+            first.at
+        } else {
+            return;
+        };
+        let before_a_person =
+            self.team.escalations().open_on(Cause::RoundLimit, proposal.name.as_str()).is_some();
+        if proposal.unread().next().is_some() || before_a_person {
+            return;
+        }
+        let command = self.propose_command();
+        let id = format!("revise:{}@{}", proposal.name, current.number);
+        self.producer_owes(ObligationKind::Revise, id, &proposal.producer, since, command);
+    }
+
+    fn reviews(&mut self, current: &Version) {
+        let proposal = self.proposal;
+        let Some((_, phase)) = self.charter.phase(&proposal.phase) else { return };
+        let mut seen: Vec<&MemberName> = Vec::new();
+        for edge in phase.reviewers_of(&proposal.producer) {
+            let reviewer = &edge.reviewer;
+            if seen.contains(&reviewer) {
+                continue;
+            }
+            seen.push(reviewer);
+            let ineligible = proposal.own_work(self.charter, current, reviewer).is_some();
+            if ineligible || current.vote(reviewer).is_some() || current.overruled.contains(reviewer) {
+                continue;
+            }
+            let limited =
+                self.team.escalations().open_on(Cause::VoteLimit, &proposal.current_ref()).is_some();
+            if limited {
+                continue;
+            }
+            self.review(current, reviewer);
+        }
+        // Who holds an objection without reviewing any longer can still close it.
+        let stray =
+            |objection: &&Objection| objection.version < current.number && !seen.contains(&&objection.by);
+        for objection in proposal.open_objections().filter(stray) {
+            let id = format!("resolve:{}", objection.id);
+            let command = if current.read_by.contains_key(&objection.by) {
+                format!("countersign resolve {}", objection.id)
+            } else {
+                format!("countersign show {}@{}", proposal.name, current.number)
+            };
+            let subject = objection.id.to_string();
+            self.answer_owed(ObligationKind::Resolve, id, &objection.by, subject, current.at, command);
+        }
+    }
+
+    fn review(&mut self, current: &Version, reviewer: &MemberName) {
+        let proposal = self.proposal;
+        let reference = proposal.current_ref();
+        let subject = format!("{}@{}", proposal.name, current.number);
+        if !current.read_by.contains_key(reviewer) {
+            let command = format!("countersign show {subject}");
+            let id = format!("review:{subject}");
+            return self.answer_owed(ObligationKind::Review, id, reviewer, reference, current.at, command);
+        }
+        let mut command = format!("countersign approve {reference}");
+        for objection in proposal.objections.iter().filter(|objection| objection.by == *reviewer) {
+            if objection.blocks() {
+                command.push_str(&format!(" --resolve {}", objection.id));
+            }
+            let stands = !matches!(objection.status(), "mistaken" | "overruled");
+            if let Some(test) = objection.failing_test.as_ref().filter(|_| stands) {
+                command.push_str(&format!(" --ran {} --exit 0 --output @FILE", quoted(&test.command)));
+            }
+        }
+        let id = format!("review:{subject}");
+        self.answer_owed(ObligationKind::Review, id, reviewer, reference, current.at, command);
+    }
+
+    fn propose_command(&self) -> String {
+        let proposal = self.proposal;
+        let artifact = if self.charter.repository.is_some() { "--commit HEAD" } else { "--path DIR" };
+        let mut command = format!("countersign propose {} {artifact} --summary TEXT", proposal.name);
+        for objection in proposal.open_objections() {
+            command.push_str(&format!(" --answer {}=TEXT", objection.id));
+        }
+        command
+    }
+
+    fn producer_owes(
+        &mut self,
+        kind: ObligationKind,
+        id: String,
+        member: &MemberName,
+        since: Time,
+        command: String,
+    ) {
+        let due = deadline(since, self.charter.limits.deliver_within);
+        let subject = self.proposal.name.to_string();
+        self.owed.push(Obligation { id, member: member.clone(), kind, subject, since, due, command });
+    }
+
+    fn answer_owed(
+        &mut self,
+        kind: ObligationKind,
+        id: String,
+        member: &MemberName,
+        subject: String,
+        since: Time,
+        command: String,
+    ) {
+        let due = deadline(since, self.charter.limits.answer_within);
+        self.owed.push(Obligation { id, member: member.clone(), kind, subject, since, due, command });
+    }
+}
+
+/// Nothing but confirmations is missing, unless a rule that the state can't speak for denies: then
+/// whom that rule names owes its remedy.
+fn confirmations(
+    team: &Team,
+    charter: &Charter,
+    judge: &dyn Judge,
+    circle: &Circle,
+    owed: &mut Vec<Obligation>,
+) {
+    let review = team.review();
+    let revision = team.adopted().map_or(0, |adopted| adopted.revision);
+    let manifest = review.manifest(revision, circle);
+    let reference = review.circle_ref(revision, circle).to_string();
+    let confirmed: Vec<&MemberName> = review.confirmed(circle, &manifest).collect();
+    let since = circle.progress_at;
+    let within = charter.limits.answer_within;
+    let unspoken = |rule: &Rule| !SETTLED_BY_STATE.contains(&rule.id.as_str());
+    for member in review.participants(charter, circle) {
+        if confirmed.contains(&member) {
+            continue;
+        }
+        let requirements = requirement::of_circle_by(team, charter, judge, circle, member, unspoken);
+        let mut denied = requirements.into_iter().filter(|requirement| {
+            let open = matches!(requirement.state, RequirementState::Unsatisfied | RequirementState::Error);
+            open && requirement.mode == RuleMode::Enforce
+        });
+        let Some(first) = denied.next() else {
+            owed.push(Obligation {
+                id: format!("confirm:{reference}"),
+                member: member.clone(),
+                kind: ObligationKind::Confirm,
+                subject: reference.clone(),
+                since,
+                due: deadline(since, within),
+                command: format!("countersign confirm {reference}"),
+            });
+            continue;
+        };
+        for requirement in std::iter::once(first).chain(denied) {
+            let (kind, within) = match requirement.owes() {
+                Owner::Producer => (ObligationKind::Revise, charter.limits.deliver_within),
+                Owner::Reviewers => (ObligationKind::Review, within),
+                Owner::Confirmer => (ObligationKind::Confirm, within),
+                Owner::Person => (ObligationKind::Decide, within),
+            };
+            for owing in &requirement.who {
+                let id = format!("{}:{}", kind.as_str(), requirement.name());
+                if owed.iter().any(|known| known.id == id && known.member == *owing) {
+                    continue;
+                }
+                owed.push(Obligation {
+                    id,
+                    member: owing.clone(),
+                    kind,
+                    subject: requirement.subject.clone(),
+                    since,
+                    due: deadline(since, within),
+                    command: requirement.command.clone(),
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! decide: what reads. A reading is recorded once; reading again changes nothing.
+
+use super::command::{Read, ReadObjections};
+use super::event::{ObjectionsRead, VersionRead};
+use super::state::Version;
+use crate::protocol::answer::Answer;
+use crate::protocol::event::Event;
+use crate::protocol::rejection::Violation;
+use crate::protocol::team::{Ask, Decision};
+
+/// Records that the member was shown exactly this version, unless it is unknown or has another
+/// digest.
+pub(in crate::protocol) fn read(ask: Ask<'_>, command: &Read) -> Decision {
+    let subject = &command.subject;
+    let proposal = match ask.proposal(&subject.proposal) {
+        Ok(proposal) => proposal,
+        Err(violation) => return Decision::refuse(violation),
+    };
+    let version: Option<&Version> = match subject.version {
+        Some(number) => proposal.version(number),
+        None => proposal.current(),
+    };
+    let Some(version) = version else {
+        let current = proposal.current().map(|version| version.reference(&proposal.name).to_string());
+        return Decision::refuse(Violation::UnknownSubject {
+            subject: format!(
+                "{subject}{}",
+                if subject.version.is_none() { ", of which there is no version," } else { "" }
+            ),
+            nearest: current.unwrap_or_default(),
+        });
+    };
+    let reference = version.reference(&proposal.name);
+    if let Some(digest) = subject.digest.as_ref().filter(|digest| !digest.names(&version.artifact.digest)) {
+        let given = crate::protocol::name::VersionRef { digest: digest.clone(), ..reference.clone() };
+        return Decision::refuse(Violation::DigestMismatch { given, actual: reference });
+    }
+    let events = if version.read_by.contains_key(ask.by) {
+        Vec::new()
+    } else {
+        let event =
+            VersionRead { proposal: proposal.name.clone(), version: version.number, by: ask.by.clone() };
+        vec![Event::from(event)]
+    };
+    Decision::accept(events, Answer::Read { reference })
+}
+
+/// Records that the producer was shown every open objection and note; for others there is nothing to
+/// record.
+pub(in crate::protocol) fn read_objections(ask: Ask<'_>, command: &ReadObjections) -> Decision {
+    let proposal = match ask.proposal(&command.proposal) {
+        Ok(proposal) => proposal,
+        Err(violation) => return Decision::refuse(violation),
+    };
+    let unread: Vec<_> = proposal.unread().map(|objection| objection.id).collect();
+    let events = if proposal.producer != *ask.by || unread.is_empty() {
+        Vec::new()
+    } else {
+        let event =
+            ObjectionsRead { proposal: proposal.name.clone(), by: ask.by.clone(), objections: unread };
+        vec![Event::from(event)]
+    };
+    Decision::accept(events, Answer::ObjectionsRead { proposal: proposal.name.clone() })
+}

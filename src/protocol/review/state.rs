@@ -1,0 +1,456 @@
+//! State: what the review's events add up to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::event::{CircleCompleted, Closing, Objected, Run};
+use crate::protocol::artifact::{Artifact, Identity, Place, RepoPath};
+use crate::protocol::charter::{Charter, Limits, ReviewEdge};
+use crate::protocol::name::{
+    CircleName, Digest, Lens, MemberName, ObjectionId, PhaseName, ProposalName, VersionRef,
+};
+use crate::protocol::time::Time;
+
+/// The review domain's part of a team.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Review {
+    /// Every phase that opened, in order, and how it stands.
+    pub(super) phases: Vec<(PhaseName, PhaseState)>,
+    /// Every circle, by name.
+    pub(super) circles: BTreeMap<CircleName, Circle>,
+    /// The circles in the order in which they opened.
+    pub(super) circle_order: Vec<CircleName>,
+    /// Every proposal, by name.
+    pub(super) proposals: BTreeMap<ProposalName, Proposal>,
+    /// Where each objection and note stands.
+    pub(super) objection_home: BTreeMap<ObjectionId, ProposalName>,
+}
+
+/// How a phase that opened stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PhaseState {
+    /// Its deliverables are owed.
+    Open,
+    /// What it owes is published.
+    Published,
+}
+
+/// The producers, reviewers and proposals that finish together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Circle {
+    /// Its name.
+    pub name: CircleName,
+    /// Its phase.
+    pub phase: PhaseName,
+    /// Its proposals, in the charter's order.
+    pub proposals: Vec<ProposalName>,
+    /// Where it stands.
+    pub state: CircleState,
+    /// Who confirmed, and exactly what.
+    pub confirmed: BTreeMap<MemberName, Digest>,
+    /// How often a failed publish opened it again.
+    pub reopened: u32,
+    /// What it was completed with, once it was.
+    pub completed: Option<CircleCompleted>,
+    /// When a version, a vote, a resolve, a confirmation or a decision last moved it.
+    pub progress_at: Time,
+    /// The proposals that are not yet accepted; kept so that nobody scans all of them.
+    pub unaccepted: BTreeSet<ProposalName>,
+}
+
+/// Where a circle stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CircleState {
+    /// Work goes on.
+    Open,
+    /// Everybody confirmed: votes and versions are final.
+    Complete,
+    /// What it holds was published.
+    Published,
+}
+
+impl CircleState {
+    /// Its stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Complete => "complete",
+            Self::Published => "published",
+        }
+    }
+}
+
+/// A producer's offer for a deliverable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// Its name.
+    pub name: ProposalName,
+    /// Who produces it.
+    pub producer: MemberName,
+    /// Its phase.
+    pub phase: PhaseName,
+    /// Its circle.
+    pub circle: CircleName,
+    /// When its phase opened.
+    pub opened_at: Time,
+    /// Its versions; the first is 1.
+    pub versions: Vec<Version>,
+    /// Objections and notes, oldest first.
+    pub objections: Vec<Objection>,
+    /// The withdrawal in force, if the current version is withdrawn.
+    pub withdrawal: Option<Withdrawal>,
+    /// When it was last withdrawn, also after it came back.
+    pub flipped_at: Option<Time>,
+    /// Accepted withdrawals since the limit last counted anew.
+    pub flips: u32,
+    /// Versions that followed an objected one, since the limit last counted anew.
+    pub rounds: u32,
+    /// Whether a failed publish left it owing a version that is no round.
+    pub publish_failed: Option<String>,
+}
+
+/// Why and when a version was taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Withdrawal {
+    /// By whom.
+    pub by: MemberName,
+    /// When.
+    pub at: Time,
+    /// Why.
+    pub reason: String,
+}
+
+/// An immutable artifact that was offered, and what reviewers said of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// 1, 2, 3…
+    pub number: u32,
+    /// What it is.
+    pub artifact: Artifact,
+    /// Who offered it.
+    pub producer: MemberName,
+    /// When.
+    pub at: Time,
+    /// What the producer says about it.
+    pub summary: String,
+    /// What the producer answered to each objection.
+    pub answers: BTreeMap<ObjectionId, String>,
+    /// Every path that it touches.
+    pub paths: Vec<RepoPath>,
+    /// Who authored it.
+    pub authors: Vec<Identity>,
+    /// Who was shown it, and since when.
+    pub read_by: BTreeMap<MemberName, Time>,
+    /// Every reviewer's ballot.
+    pub ballots: BTreeMap<MemberName, Ballot>,
+    /// Reviewers in whose stead a person decided on this version.
+    pub overruled: BTreeSet<MemberName>,
+    /// Whether an objection was raised on it that wasn't a mistake.
+    pub objected: bool,
+}
+
+/// One reviewer's part in one version.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ballot {
+    /// The vote that counts: the last one, unless a resolve took it back.
+    pub vote: Option<Vote>,
+    /// The last vote that was cast.
+    pub cast: Option<VoteKind>,
+    /// How often the vote changed, since the limit last counted anew.
+    pub changes: u32,
+    /// Notes left.
+    pub notes: u32,
+}
+
+/// A vote on exactly one version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vote {
+    /// Which way.
+    pub kind: VoteKind,
+    /// When.
+    pub at: Time,
+    /// For all lenses of the member.
+    pub lenses: Vec<Lens>,
+    /// Places that were checked.
+    pub checked: Vec<Place>,
+    /// Commands that were run.
+    pub ran: Vec<Run>,
+}
+
+/// Which way a vote goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VoteKind {
+    /// For.
+    Approve,
+    /// Against.
+    Object,
+}
+
+impl VoteKind {
+    /// Its stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::Object => "object",
+        }
+    }
+}
+
+/// An objection or a note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Objection {
+    /// Its id.
+    pub id: ObjectionId,
+    /// Whether it blocks.
+    pub kind: ObjectionKind,
+    /// Who raised it.
+    pub by: MemberName,
+    /// Through which lenses.
+    pub lenses: Vec<Lens>,
+    /// On which version.
+    pub version: u32,
+    /// When.
+    pub at: Time,
+    /// What it says.
+    pub text: String,
+    /// Where.
+    pub places: Vec<Place>,
+    /// A command that fails.
+    pub failing_test: Option<Run>,
+    /// How it was closed, once it was.
+    pub closed: Option<Closed>,
+    /// Whether the proposal's producer was shown it.
+    pub read: bool,
+}
+
+/// Whether it blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectionKind {
+    /// It blocks until it is closed.
+    Objection,
+    /// It must be read and blocks nobody.
+    Note,
+}
+
+/// How an objection was closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// In which way.
+    pub how: Closing,
+    /// By whom.
+    pub by: MemberName,
+    /// When.
+    pub at: Time,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// Where a proposal stands; later ones win.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProposalState {
+    /// It has no version.
+    ToDeliver,
+    /// Reviewers owe.
+    UnderReview,
+    /// An objection is open.
+    Objected,
+    /// All its reviewers approved, and nothing is open.
+    Accepted,
+    /// The current version is taken back.
+    Withdrawn,
+    /// Its circle is complete.
+    Complete,
+    /// Its circle is published.
+    Published,
+}
+
+impl ProposalState {
+    /// Its stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ToDeliver => "to-deliver",
+            Self::UnderReview => "under-review",
+            Self::Objected => "objected",
+            Self::Accepted => "accepted",
+            Self::Withdrawn => "withdrawn",
+            Self::Complete => "complete",
+            Self::Published => "published",
+        }
+    }
+}
+
+impl Objection {
+    /// Whether it is an objection, and open.
+    pub fn blocks(&self) -> bool {
+        self.kind == ObjectionKind::Objection && self.closed.is_none()
+    }
+
+    /// `open`, `resolved`, `mistaken` or `overruled`.
+    pub fn status(&self) -> &'static str {
+        match self.closed.as_ref().map(|closed| closed.how) {
+            None => "open",
+            Some(Closing::Resolved) => "resolved",
+            Some(Closing::Mistaken) => "mistaken",
+            Some(Closing::Overruled) => "overruled",
+        }
+    }
+
+    pub(super) fn raised(event: &Objected, at: Time) -> Self {
+        Self {
+            id: event.id,
+            kind: ObjectionKind::Objection,
+            by: event.by.clone(),
+            lenses: event.lenses.clone(),
+            version: event.version,
+            at,
+            text: event.text.clone(),
+            places: event.at.clone(),
+            failing_test: event.failing_test.clone(),
+            closed: None,
+            read: false,
+        }
+    }
+}
+
+impl Version {
+    /// Its exact reference.
+    pub fn reference(&self, proposal: &ProposalName) -> VersionRef {
+        VersionRef {
+            proposal: proposal.clone(),
+            version: self.number,
+            digest: (&self.artifact.digest).into(),
+        }
+    }
+
+    /// The vote of that member that counts on this version.
+    pub fn vote(&self, member: &MemberName) -> Option<&Vote> {
+        self.ballots.get(member).and_then(|ballot| ballot.vote.as_ref())
+    }
+
+    /// Whether that member's approval of this version counts.
+    pub fn approved_by(&self, member: &MemberName) -> bool {
+        self.vote(member).is_some_and(|vote| vote.kind == VoteKind::Approve)
+    }
+}
+
+impl Proposal {
+    /// The current version, also when it is withdrawn.
+    pub fn current(&self) -> Option<&Version> {
+        self.versions.last()
+    }
+
+    /// The current version's number; 0 where there is none.
+    pub fn current_number(&self) -> u32 {
+        self.current().map_or(0, |version| version.number)
+    }
+
+    /// The version of that number.
+    pub fn version(&self, number: u32) -> Option<&Version> {
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        self.versions.get(index)
+    }
+
+    /// The current version's exact reference; the name where there is none.
+    pub fn current_ref(&self) -> String {
+        self.current()
+            .map_or_else(|| self.name.to_string(), |version| version.reference(&self.name).to_string())
+    }
+
+    /// Open objections; notes don't block.
+    pub fn open_objections(&self) -> impl Iterator<Item = &Objection> {
+        self.objections.iter().filter(|objection| objection.blocks())
+    }
+
+    /// Open objections and notes that the producer wasn't shown.
+    pub fn unread(&self) -> impl Iterator<Item = &Objection> {
+        self.objections.iter().filter(|objection| objection.closed.is_none() && !objection.read)
+    }
+
+    /// Why that member may not approve that version: it proposed one, or its commits name it.
+    pub fn own_work(&self, charter: &Charter, version: &Version, member: &MemberName) -> Option<String> {
+        if self.producer == *member || self.versions.iter().any(|known| known.producer == *member) {
+            return Some(format!("{member} proposed it"));
+        }
+        let author =
+            version.authors.iter().find(|author| charter.member_of_email(&author.email) == Some(member))?;
+        Some(format!("{} authored a commit in it", author.email))
+    }
+
+    /// When withdrawn work may come back.
+    pub fn cool_at(&self, limits: &Limits) -> Option<Time> {
+        self.flipped_at.map(|at| at + limits.withdraw_cooldown)
+    }
+
+    /// Whether the version after the current one would be a round.
+    pub fn next_is_round(&self) -> bool {
+        self.publish_failed.is_none() && self.current().is_some_and(|version| version.objected)
+    }
+
+    /// Whether it has a current version that isn't withdrawn, all edges are met on it, and no
+    /// objection is open.
+    pub fn is_accepted<'a>(&self, mut edges: impl Iterator<Item = &'a ReviewEdge>) -> bool {
+        let Some(current) = self.current() else { return false };
+        self.withdrawal.is_none()
+            && self.publish_failed.is_none()
+            && self.open_objections().next().is_none()
+            && edges
+                .all(|edge| current.approved_by(&edge.reviewer) || current.overruled.contains(&edge.reviewer))
+    }
+}
+
+impl Circle {
+    /// Whether work in it goes on.
+    pub fn is_open(&self) -> bool {
+        self.state == CircleState::Open
+    }
+}
+
+impl Review {
+    /// The proposal of that name, once its phase opened.
+    pub fn proposal(&self, name: &ProposalName) -> Option<&Proposal> {
+        self.proposals.get(name)
+    }
+
+    /// Every proposal, by name.
+    pub fn proposals(&self) -> impl Iterator<Item = &Proposal> {
+        self.proposals.values()
+    }
+
+    /// The circle of that name.
+    pub fn circle(&self, name: &CircleName) -> Option<&Circle> {
+        self.circles.get(name)
+    }
+
+    /// Every circle, in the order in which they opened.
+    pub fn circles(&self) -> impl Iterator<Item = &Circle> {
+        self.circle_order.iter().map(|name| &self.circles[name])
+    }
+
+    /// The objection or note of that id, with its proposal.
+    pub fn objection(&self, id: ObjectionId) -> Option<(&Proposal, &Objection)> {
+        let proposal = &self.proposals[self.objection_home.get(&id)?];
+        proposal.objections.iter().find(|objection| objection.id == id).map(|objection| (proposal, objection))
+    }
+
+    /// How a phase stands; nothing where it hasn't opened.
+    pub fn phase_state(&self, name: &PhaseName) -> Option<PhaseState> {
+        self.phases.iter().find(|(phase, _)| phase == name).map(|(_, state)| *state)
+    }
+
+    pub(super) fn next_objection(&self) -> ObjectionId {
+        ObjectionId(self.objection_home.last_key_value().map_or(1, |(id, _)| id.0 + 1))
+    }
+
+    /// Where a proposal stands.
+    pub fn proposal_state(&self, proposal: &Proposal) -> ProposalState {
+        let circle = &self.circles[&proposal.circle];
+        match circle.state {
+            CircleState::Published => ProposalState::Published,
+            CircleState::Complete => ProposalState::Complete,
+            CircleState::Open if proposal.current().is_none() => ProposalState::ToDeliver,
+            CircleState::Open if proposal.withdrawal.is_some() => ProposalState::Withdrawn,
+            CircleState::Open if proposal.open_objections().next().is_some() => ProposalState::Objected,
+            CircleState::Open if circle.unaccepted.contains(&proposal.name) => ProposalState::UnderReview,
+            CircleState::Open => ProposalState::Accepted,
+        }
+    }
+}

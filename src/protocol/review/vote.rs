@@ -1,0 +1,339 @@
+//! decide: approve, object, note. Each speaks of exactly one version.
+
+use super::command::{Approve, NamedPlace, Note, Object};
+use super::event::{Approved, Closing, Noted, Objected, ObjectionClosed, Run};
+use super::propose::rounds_evidence;
+use super::state::{Objection, ObjectionKind, Proposal, Version, VoteKind};
+use crate::protocol::answer::Answer;
+use crate::protocol::artifact::Place;
+use crate::protocol::escalation::{Cause, Escalated};
+use crate::protocol::event::Event;
+use crate::protocol::name::{EscalationId, Lens, MemberName, ObjectionId, VersionRef};
+use crate::protocol::rejection::{Rejection, Violation};
+use crate::protocol::team::{Ask, Decision};
+
+/// What a vote speaks of, once it is known.
+struct Ballot<'a> {
+    proposal: &'a Proposal,
+    version: &'a Version,
+    /// The version that was named, with the digits that references show.
+    reference: VersionRef,
+    lenses: Vec<Lens>,
+}
+
+/// Approves a version, unless, in this order: it is unknown, a text is too large, the member doesn't
+/// review it, it is the member's own work, it isn't the current version or has another digest, the
+/// member wasn't shown it, it is withdrawn, the member holds an open objection that this doesn't
+/// resolve, its failing test isn't shown to pass, a place is unknown, the vote changed too often, or
+/// the circle is complete.
+pub(in crate::protocol) fn approve(ask: Ask<'_>, command: &Approve) -> Decision {
+    let ballot = match find(ask, &command.reference) {
+        Ok(ballot) => ballot,
+        Err(violation) => return Decision::refuse(violation),
+    };
+    let (proposal, version) = (ballot.proposal, ballot.version);
+    let mut unmet = Vec::new();
+    for run in &command.ran {
+        check_run(ask, run, &mut unmet);
+    }
+    check_reviewer(ask, &ballot, &mut unmet);
+    if let Some(because) = proposal.own_work(ask.charter, version, ask.by) {
+        let reference = ballot.reference.to_string();
+        unmet.push(Violation::OwnWork { reference, member: ask.by.clone(), because });
+    }
+    check_version(ask, &command.reference, &ballot, &mut unmet);
+    check_held(ask, &ballot, &command.resolve, &mut unmet);
+    check_failing_tests(ask, &ballot, &command.ran, &mut unmet);
+    check_places(&ballot, &command.checked, &mut unmet);
+    let mut events = Vec::new();
+    check_vote_limit(ask, &ballot, VoteKind::Approve, &mut unmet, &mut events);
+    ask.check_circle_open(proposal, &mut unmet);
+    if let Some(rejection) = Rejection::of(unmet) {
+        return Decision { events, outcome: Err(rejection) };
+    }
+
+    for id in &command.resolve {
+        events.push(
+            ObjectionClosed {
+                id: *id,
+                proposal: proposal.name.clone(),
+                by: ask.by.clone(),
+                how: Closing::Resolved,
+                version: version.number,
+                reason: None,
+            }
+            .into(),
+        );
+    }
+    if all_closed_but(proposal, &command.resolve) {
+        let reason = "no objection is open";
+        ask.close_by_progress(Cause::RoundLimit, proposal.name.as_str(), reason, &mut events);
+    }
+    events.push(
+        Approved {
+            proposal: proposal.name.clone(),
+            version: version.number,
+            by: ask.by.clone(),
+            lenses: ballot.lenses,
+            checked: places(&command.checked),
+            ran: command.ran.clone(),
+        }
+        .into(),
+    );
+    Decision::accept(
+        events,
+        Answer::Approved { reference: ballot.reference, resolved: command.resolve.clone() },
+    )
+}
+
+/// Objects to a version, unless, in this order: it is unknown, a text is too large, the member doesn't
+/// review it, it isn't the current version or has another digest, the member wasn't shown it, it is
+/// withdrawn, a place is unknown, the vote changed too often, the circle is complete, or there is no
+/// text.
+pub(in crate::protocol) fn object(ask: Ask<'_>, command: &Object) -> Decision {
+    let ballot = match find(ask, &command.reference) {
+        Ok(ballot) => ballot,
+        Err(violation) => return Decision::refuse(violation),
+    };
+    let (proposal, version) = (ballot.proposal, ballot.version);
+    let mut unmet = Vec::new();
+    ask.check_text("text", &command.text, &mut unmet);
+    command.failing_test.iter().for_each(|run| check_run(ask, run, &mut unmet));
+    check_reviewer(ask, &ballot, &mut unmet);
+    check_version(ask, &command.reference, &ballot, &mut unmet);
+    check_places(&ballot, &command.at, &mut unmet);
+    let mut events = Vec::new();
+    check_vote_limit(ask, &ballot, VoteKind::Object, &mut unmet, &mut events);
+    ask.check_circle_open(proposal, &mut unmet);
+    check_given("text", &command.text, &mut unmet);
+    if let Some(rejection) = Rejection::of(unmet) {
+        return Decision { events, outcome: Err(rejection) };
+    }
+
+    let id = ask.review().next_objection();
+    events.push(
+        Objected {
+            id,
+            proposal: proposal.name.clone(),
+            version: version.number,
+            by: ask.by.clone(),
+            lenses: ballot.lenses,
+            text: command.text.clone(),
+            at: places(&command.at),
+            failing_test: command.failing_test.clone(),
+        }
+        .into(),
+    );
+    let words = format!("{id} by {} on version {}: {}\n", ask.by, version.number, command.text);
+    escalate_objection(ask, proposal, version, &ballot.reference, id, words, &mut events);
+    Decision::accept(events, Answer::Raised { objection: id, reference: ballot.reference })
+}
+
+/// Leaves a note on a version, unless the conditions of an objection are unmet, or there are too many
+/// notes of this reviewer on it.
+pub(in crate::protocol) fn note(ask: Ask<'_>, command: &Note) -> Decision {
+    let ballot = match find(ask, &command.reference) {
+        Ok(ballot) => ballot,
+        Err(violation) => return Decision::refuse(violation),
+    };
+    let (proposal, version) = (ballot.proposal, ballot.version);
+    let mut unmet = Vec::new();
+    ask.check_text("text", &command.text, &mut unmet);
+    check_reviewer(ask, &ballot, &mut unmet);
+    check_version(ask, &command.reference, &ballot, &mut unmet);
+    check_places(&ballot, &command.at, &mut unmet);
+    ask.check_circle_open(proposal, &mut unmet);
+    check_given("text", &command.text, &mut unmet);
+    let notes = version.ballots.get(ask.by).map_or(0, |known| known.notes);
+    let limit = ask.charter.limits.notes;
+    if notes >= limit {
+        unmet.push(Violation::NoteLimit { reference: ballot.reference.clone(), notes, limit });
+    }
+    if let Some(rejection) = Rejection::of(unmet) {
+        return Decision::refuse(rejection);
+    }
+    let id = ask.review().next_objection();
+    let noted = Noted {
+        id,
+        proposal: proposal.name.clone(),
+        version: version.number,
+        by: ask.by.clone(),
+        lenses: ballot.lenses,
+        text: command.text.clone(),
+        at: places(&command.at),
+    };
+    Decision::accept(vec![noted.into()], Answer::Raised { objection: id, reference: ballot.reference })
+}
+
+/// The version that a reference names. An unknown number is nearest to the current one.
+fn find<'a>(ask: Ask<'a>, reference: &VersionRef) -> Result<Ballot<'a>, Violation> {
+    let proposal = ask.proposal(&reference.proposal)?;
+    let Some(version) = proposal.version(reference.version) else {
+        return Err(Violation::UnknownSubject {
+            subject: reference.to_string(),
+            nearest: proposal.current().map(|_| proposal.current_ref()).unwrap_or_default(),
+        });
+    };
+    let own = ask.edges(proposal).filter(|edge| edge.reviewer == *ask.by);
+    let lenses = own.map(|edge| edge.lens.clone()).collect();
+    Ok(Ballot { proposal, version, reference: version.reference(&proposal.name), lenses })
+}
+
+fn check_given(what: &str, text: &str, unmet: &mut Vec<Violation>) {
+    if text.trim().is_empty() {
+        unmet.push(Violation::EmptyText { what: what.to_owned() });
+    }
+}
+
+fn check_run(ask: Ask<'_>, run: &Run, unmet: &mut Vec<Violation>) {
+    ask.check_text("command", &run.command, unmet);
+    check_given("command", &run.command, unmet);
+    if let Some(output) = &run.output {
+        ask.check_text("output", output, unmet);
+    }
+}
+
+fn check_reviewer(ask: Ask<'_>, ballot: &Ballot<'_>, unmet: &mut Vec<Violation>) {
+    if ballot.lenses.is_empty() {
+        let mut reviewers: Vec<MemberName> =
+            ask.edges(ballot.proposal).map(|edge| edge.reviewer.clone()).collect();
+        reviewers.sort();
+        reviewers.dedup();
+        unmet.push(Violation::NotReviewer {
+            proposal: ballot.proposal.name.clone(),
+            member: ask.by.to_string(),
+            reviewers,
+        });
+    }
+}
+
+fn check_version(ask: Ask<'_>, given: &VersionRef, ballot: &Ballot<'_>, unmet: &mut Vec<Violation>) {
+    let (proposal, version) = (ballot.proposal, ballot.version);
+    if let Some(current) = proposal.current().filter(|current| current.number != version.number) {
+        let current = current.reference(&proposal.name);
+        unmet.push(Violation::StaleVersion { given: given.clone(), current });
+    }
+    if !given.digest.names(&version.artifact.digest) {
+        unmet.push(Violation::DigestMismatch { given: given.clone(), actual: ballot.reference.clone() });
+    }
+    if !version.read_by.contains_key(ask.by) {
+        unmet.push(Violation::UnreadVersion { reference: ballot.reference.clone(), member: ask.by.clone() });
+    }
+    if let Some(withdrawal) = &proposal.withdrawal {
+        unmet.push(Violation::Withdrawn { reference: ballot.reference.clone(), by: withdrawal.by.clone() });
+    }
+}
+
+/// Own open objections are resolved in the same call, and what is resolved is such a one.
+fn check_held(ask: Ask<'_>, ballot: &Ballot<'_>, resolving: &[ObjectionId], unmet: &mut Vec<Violation>) {
+    let own = |objection: &&Objection| objection.by == *ask.by;
+    let open: Vec<&Objection> = ballot.proposal.open_objections().filter(own).collect();
+    let held: Vec<ObjectionId> =
+        open.iter().map(|objection| objection.id).filter(|id| !resolving.contains(id)).collect();
+    if !held.is_empty() {
+        let here = |objection: &&&Objection| {
+            objection.version == ballot.proposal.current_number() && held.contains(&objection.id)
+        };
+        let on_this_version = open.iter().filter(here).map(|objection| objection.id).collect();
+        unmet.push(Violation::ObjectionHeld { reference: ballot.reference.clone(), held, on_this_version });
+    }
+    for id in resolving {
+        match ask.objection(*id) {
+            Ok((proposal, objection)) if proposal.name == ballot.proposal.name => {
+                super::closing::check_resolvable(ask, proposal, objection, unmet);
+            }
+            _ => unmet.push(ask.unknown(&id.to_string(), [])),
+        }
+    }
+}
+
+/// Every own failing test that wasn't mistaken or overruled passes on this very version, by the same
+/// command.
+fn check_failing_tests(ask: Ask<'_>, ballot: &Ballot<'_>, ran: &[Run], unmet: &mut Vec<Violation>) {
+    for objection in ballot.proposal.objections.iter().filter(|objection| objection.by == *ask.by) {
+        let Some(test) = &objection.failing_test else { continue };
+        let stands = objection.closed.as_ref().is_none_or(|closed| closed.how == Closing::Resolved);
+        let shown =
+            ran.iter().any(|run| run.command == test.command && run.exit == Some(0) && run.output.is_some());
+        if stands && !shown {
+            unmet.push(Violation::FailingTest {
+                reference: ballot.reference.clone(),
+                objection: objection.id,
+                command: test.command.clone(),
+            });
+        }
+    }
+}
+
+fn check_places(ballot: &Ballot<'_>, named: &[NamedPlace], unmet: &mut Vec<Violation>) {
+    let unknown: Vec<String> =
+        named.iter().filter(|named| !named.found).map(|named| named.place.to_string()).collect();
+    if !unknown.is_empty() {
+        unmet.push(Violation::PlaceUnknown { reference: ballot.reference.clone(), places: unknown });
+    }
+}
+
+fn check_vote_limit(
+    ask: Ask<'_>,
+    ballot: &Ballot<'_>,
+    kind: VoteKind,
+    unmet: &mut Vec<Violation>,
+    events: &mut Vec<Event>,
+) {
+    let Some(known) = ballot.version.ballots.get(ask.by) else { return };
+    let limit = ask.charter.limits.vote_changes;
+    if known.cast.is_none_or(|cast| cast == kind) || known.changes < limit {
+        return;
+    }
+    let evidence = || format!("{} changed its vote on {} {} times", ask.by, ballot.reference, known.changes);
+    let subject = ballot.reference.to_string();
+    let escalation = ask.limit_escalation(Cause::VoteLimit, &subject, ballot.proposal, evidence, events);
+    unmet.push(Violation::VoteLimit {
+        reference: ballot.reference.clone(),
+        changes: known.changes,
+        limit,
+        escalation,
+    });
+}
+
+/// An objection goes to a person at once where its objector was overruled on this version, or where
+/// the version that would answer it is one round too many: the producer waits.
+fn escalate_objection(
+    ask: Ask<'_>,
+    proposal: &Proposal,
+    version: &Version,
+    reference: &VersionRef,
+    id: ObjectionId,
+    words: String,
+    events: &mut Vec<Event>,
+) {
+    let mut next = ask.team.escalations().next_id();
+    let mut escalate = |cause, subject: String, text| {
+        let opened = ask.team.escalations().open_on(cause, &subject).is_some();
+        if !opened {
+            let (proposal, member) = (Some(proposal.name.clone()), Some(ask.by.clone()));
+            events.push(Escalated { id: next, cause, subject, proposal, member, text }.into());
+            next = EscalationId(next.0 + 1);
+        }
+    };
+    if version.overruled.contains(ask.by) {
+        let text = format!("{} objects again after being overruled: {id}\n{words}", ask.by);
+        escalate(Cause::OverruledAgain, reference.to_string(), text);
+    }
+    if proposal.rounds >= ask.charter.limits.rounds {
+        escalate(Cause::RoundLimit, proposal.name.to_string(), rounds_evidence(proposal) + &words);
+    }
+}
+
+fn all_closed_but(proposal: &Proposal, resolving: &[ObjectionId]) -> bool {
+    let blocking = |objection: &Objection| {
+        objection.kind == ObjectionKind::Objection
+            && objection.closed.is_none()
+            && !resolving.contains(&objection.id)
+    };
+    !proposal.objections.iter().any(blocking)
+}
+
+fn places(named: &[NamedPlace]) -> Vec<Place> {
+    named.iter().map(|named| named.place.clone()).collect()
+}

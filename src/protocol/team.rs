@@ -1,0 +1,416 @@
+//! A team: its charter, its review, its escalations, and the questions that can be put to them.
+
+use std::sync::Arc;
+
+use super::answer::Answer;
+use super::charter::Charter;
+use super::escalation::{self, Cause, Decision as PersonsDecision, Escalated, EscalationClosed, Escalations};
+use super::event::{CharterAdopted, Event, PhaseOpened};
+use super::name::{Actor, CircleName, Digest, MemberName, ProposalName, Seq, shown};
+use super::obligation::{Obligation, ObligationKind, deadline};
+use super::ownership::Ownership;
+use super::rejection::{Rejection, Violation};
+use super::review::{self, Review};
+use super::rule::Judge;
+use super::time::Time;
+
+/// The charter in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adopted {
+    /// 1, 2, 3…
+    pub revision: u32,
+    /// SHA-256 of the text.
+    pub digest: Digest,
+    /// The file, verbatim.
+    pub text: Arc<str>,
+    /// What it was read as.
+    pub charter: Charter,
+}
+
+/// Put a first charter in force, as the operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adopt {
+    /// The file, verbatim.
+    pub text: String,
+    /// SHA-256 of the text.
+    pub digest: Digest,
+    /// What it was read as.
+    pub charter: Charter,
+}
+
+/// What may be asked of a team.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // Each variant's content says what it asks for.
+pub enum Command {
+    Adopt(Box<Adopt>),
+    Propose(Box<review::Propose>),
+    Read(review::Read),
+    ReadObjections(review::ReadObjections),
+    Approve(review::Approve),
+    Object(review::Object),
+    Note(review::Note),
+    Resolve(review::Resolve),
+    Overrule(review::Overrule),
+    Withdraw(review::Withdraw),
+    Confirm(review::Confirm),
+    ReportPublish(review::ReportPublish),
+    Escalate(escalation::Escalate),
+    AnswerEscalation(escalation::Answer),
+}
+
+/// What came of a command: events to store, and what to answer once they are stored. Only the first
+/// refusal at a limit has events beside a rejection: its escalation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// What happened, in order.
+    pub events: Vec<Event>,
+    /// The answer, or the no.
+    pub outcome: Result<Answer, Rejection>,
+}
+
+impl Decision {
+    pub(super) fn accept(events: Vec<Event>, answer: Answer) -> Self {
+        Self { events, outcome: Ok(answer) }
+    }
+
+    pub(super) fn refuse(rejection: impl Into<Rejection>) -> Self {
+        Self { events: Vec::new(), outcome: Err(rejection.into()) }
+    }
+}
+
+/// What the server owes the world, by the log. Done again until the log says that it is done.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effect {
+    /// A circle is complete: publish what it holds, then report.
+    Publish {
+        /// The circle.
+        circle: CircleName,
+        /// Exactly what it holds.
+        manifest: Digest,
+    },
+}
+
+/// A command as it is judged: by whom, when, on what.
+#[derive(Clone, Copy)]
+pub(super) struct Ask<'a> {
+    pub(super) team: &'a Team,
+    pub(super) charter: &'a Charter,
+    pub(super) judge: &'a dyn Judge,
+    pub(super) now: Time,
+    pub(super) by: &'a MemberName,
+}
+
+/// One team, as its log says.
+#[derive(Clone, Debug, Default)]
+pub struct Team {
+    seq: Seq,
+    at: Time,
+    adopted: Option<Adopted>,
+    ownership: Ownership,
+    review: Review,
+    escalations: Escalations,
+}
+
+impl Team {
+    /// A team without a charter: only [`Command::Adopt`] is accepted.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The last event's place in the log.
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// The last event's time.
+    pub fn at(&self) -> Time {
+        self.at
+    }
+
+    /// The charter in force.
+    pub fn adopted(&self) -> Option<&Adopted> {
+        self.adopted.as_ref()
+    }
+
+    /// The review domain's state.
+    pub fn review(&self) -> &Review {
+        &self.review
+    }
+
+    /// Every escalation.
+    pub fn escalations(&self) -> &Escalations {
+        &self.escalations
+    }
+
+    pub(super) fn ownership(&self) -> &Ownership {
+        &self.ownership
+    }
+
+    /// Decides a command; changes nothing. The same team, command, time and judge give the same
+    /// decision.
+    ///
+    /// `now` is never before the last event's time: where it is, that time is taken.
+    pub fn handle(&self, judge: &dyn Judge, now: Time, who: &Actor, command: &Command) -> Decision {
+        let now = now.max(self.at);
+        let Some(adopted) = &self.adopted else {
+            return match (who, command) {
+                (Actor::Operator, Command::Adopt(adopt)) => first_charter(adopt),
+                _ => Decision::refuse(Violation::NotAdopted { member: who.to_string() }),
+            };
+        };
+        let charter = &adopted.charter;
+        let by = match (who, command) {
+            (Actor::Server, Command::ReportPublish(report)) => {
+                return review::report_publish(self, charter, report);
+            }
+            (Actor::Member(by), _) if charter.members.contains_key(by) => by,
+            _ => {
+                return Decision::refuse(Violation::NotParticipant {
+                    circle: charter.team.to_string(),
+                    member: who.to_string(),
+                    participants: charter.members.keys().cloned().collect(),
+                });
+            }
+        };
+        let ask = Ask { team: self, charter, judge, now, by };
+        match command {
+            Command::Propose(command) => review::propose(ask, command),
+            Command::Read(command) => review::read(ask, command),
+            Command::ReadObjections(command) => review::read_objections(ask, command),
+            Command::Approve(command) => review::approve(ask, command),
+            Command::Object(command) => review::object(ask, command),
+            Command::Note(command) => review::note(ask, command),
+            Command::Resolve(command) => review::resolve(ask, command),
+            Command::Overrule(command) => review::overrule(ask, command),
+            Command::Withdraw(command) => review::withdraw(ask, command),
+            Command::Confirm(command) => review::confirm(ask, command),
+            Command::Escalate(command) => escalate(ask, command),
+            Command::AnswerEscalation(command) => answer(ask, command),
+            Command::Adopt(_) | Command::ReportPublish(_) => Decision::refuse(Violation::NotAPerson {
+                verb: "do what is the server's own".to_owned(),
+                member: by.to_string(),
+                persons: Vec::new(),
+            }),
+        }
+    }
+
+    /// Folds one event in: `seq` is its place in the log, one after the last.
+    pub fn apply(&mut self, seq: Seq, at: Time, event: &Event) {
+        self.seq = seq;
+        self.at = self.at.max(at);
+        match event {
+            Event::CharterAdopted(adopted) => {
+                self.ownership = Ownership::of(&adopted.charter);
+                self.adopted = Some(adopted.into());
+            }
+            Event::Escalated(escalated) => self.escalations.opened(at, escalated),
+            Event::EscalationClosed(closed) => {
+                let opened = self.escalations.get(closed.id).map(|escalation| escalation.opened.clone());
+                if let (Some(opened), Some(decision)) = (opened, closed.decision) {
+                    self.review.raise_limit(&opened, decision);
+                }
+                self.escalations.closed(closed);
+            }
+            _ => {}
+        }
+        if let Some(adopted) = &self.adopted {
+            self.review.apply(&adopted.charter, at, event);
+        }
+    }
+
+    /// What that member owes at that time, oldest first.
+    pub fn obligations(&self, judge: &dyn Judge, now: Time, member: &MemberName) -> Vec<Obligation> {
+        let mut owed = self.all_obligations(judge, now);
+        owed.retain(|obligation| obligation.member == *member);
+        owed
+    }
+
+    /// What everybody owes at that time, oldest first.
+    pub fn all_obligations(&self, judge: &dyn Judge, now: Time) -> Vec<Obligation> {
+        let now = now.max(self.at);
+        let mut owed = Vec::new();
+        if let Some(adopted) = &self.adopted {
+            review::obligations(self, &adopted.charter, judge, now, None, &mut owed);
+            self.decisions_owed(&adopted.charter, &mut owed);
+        }
+        owed.sort_by(|one, other| {
+            (one.since, &one.id, &one.member).cmp(&(other.since, &other.id, &other.member))
+        });
+        owed
+    }
+
+    /// What everybody owes at that time around one proposal and its circle, and in escalations: all
+    /// that a command on that proposal can have changed.
+    pub fn obligations_around(
+        &self,
+        judge: &dyn Judge,
+        now: Time,
+        proposal: Option<&ProposalName>,
+    ) -> Vec<Obligation> {
+        let mut owed = Vec::new();
+        if let Some(adopted) = &self.adopted {
+            if let Some(proposal) = proposal {
+                review::obligations(
+                    self,
+                    &adopted.charter,
+                    judge,
+                    now.max(self.at),
+                    Some(proposal),
+                    &mut owed,
+                );
+            }
+            self.decisions_owed(&adopted.charter, &mut owed);
+        }
+        owed
+    }
+
+    /// What the server owes the world.
+    pub fn effects(&self) -> Vec<Effect> {
+        self.review.effects()
+    }
+
+    /// When this team next wants to be asked, if nothing happens before: the end of a cooldown, from
+    /// which on its producer owes.
+    pub fn next_deadline(&self, now: Time) -> Option<Time> {
+        let charter = &self.adopted.as_ref()?.charter;
+        self.review.next_deadline(charter, now)
+    }
+
+    fn decisions_owed(&self, charter: &Charter, owed: &mut Vec<Obligation>) {
+        for escalation in self.escalations.open() {
+            let id = escalation.opened.id;
+            for human in charter.humans() {
+                owed.push(Obligation {
+                    id: format!("decide:{id}"),
+                    member: human.clone(),
+                    kind: ObligationKind::Decide,
+                    subject: escalation.opened.subject.clone(),
+                    since: escalation.opened_at,
+                    due: deadline(escalation.opened_at, charter.limits.answer_within),
+                    command: format!(
+                        "countersign escalations answer {id} --decide {} --reason TEXT",
+                        escalation.opened.cause.decisions()[0]
+                    ),
+                });
+            }
+        }
+    }
+}
+
+impl<'a> Ask<'a> {
+    /// Refuses a text that is longer than the charter allows.
+    pub(super) fn check_text(&self, what: &str, text: &str, unmet: &mut Vec<Violation>) {
+        let limit = u64::from(self.charter.limits.text_bytes);
+        if text.len() as u64 > limit {
+            unmet.push(Violation::TextTooLarge { what: what.to_owned(), bytes: text.len() as u64, limit });
+        }
+    }
+
+    /// Refuses a member who is no person.
+    pub(super) fn check_person(&self, verb: &str, unmet: &mut Vec<Violation>) {
+        if !self.charter.is_human(self.by) {
+            unmet.push(Violation::NotAPerson {
+                verb: verb.to_owned(),
+                member: self.by.to_string(),
+                persons: self.charter.humans().cloned().collect(),
+            });
+        }
+    }
+
+    /// Refuses a missing reason.
+    pub(super) fn check_reason(&self, verb: &str, reason: &str, unmet: &mut Vec<Violation>) {
+        if reason.trim().is_empty() {
+            unmet.push(Violation::ReasonRequired { verb: verb.to_owned() });
+        }
+        self.check_text("reason", reason, unmet);
+    }
+
+    pub(super) fn review(&self) -> &'a Review {
+        &self.team.review
+    }
+
+    /// The refusal for a subject that isn't known, with the nearest that is.
+    pub(super) fn unknown<'b>(&self, subject: &str, known: impl IntoIterator<Item = &'b str>) -> Violation {
+        let nearest = super::name::nearest(subject, known).unwrap_or_default().to_owned();
+        Violation::UnknownSubject { subject: shown(subject, 200), nearest }
+    }
+}
+
+fn first_charter(adopt: &Adopt) -> Decision {
+    let adopted = CharterAdopted {
+        revision: 1,
+        digest: adopt.digest.clone(),
+        reason: None,
+        text: adopt.text.clone(),
+        charter: adopt.charter.clone(),
+    };
+    // A checked charter has a first phase.
+    let opened = adopt.charter.phases.first().map(|phase| PhaseOpened { phase: phase.name.clone() });
+    let events = std::iter::once(adopted.into()).chain(opened.map(Event::from)).collect();
+    Decision::accept(events, Answer::Adopted { revision: 1 })
+}
+
+fn escalate(ask: Ask<'_>, command: &escalation::Escalate) -> Decision {
+    let review = ask.review();
+    let objection =
+        command.subject.parse().ok().and_then(|id| review.objection(id)).map(|(proposal, _)| proposal);
+    let named = command.subject.parse::<super::name::Subject>().ok();
+    let proposal = objection.or_else(|| named.and_then(|subject| review.proposal(&subject.proposal)));
+    let circle = command.subject.parse().ok().and_then(|name: CircleName| review.circle(&name));
+    let mut unmet = Vec::new();
+    if proposal.is_none() && circle.is_none() {
+        let known = review.proposals().map(|proposal| proposal.name.as_str());
+        unmet.push(
+            ask.unknown(&command.subject, known.chain(review.circles().map(|circle| circle.name.as_str()))),
+        );
+    }
+    if command.text.trim().is_empty() {
+        unmet.push(Violation::EmptyText { what: "text".to_owned() });
+    }
+    ask.check_text("text", &command.text, &mut unmet);
+    if let Some(rejection) = Rejection::of(unmet) {
+        return Decision::refuse(rejection);
+    }
+    let id = ask.team.escalations.next_id();
+    let escalated = Escalated {
+        id,
+        cause: Cause::Asked,
+        subject: command.subject.clone(),
+        proposal: proposal.map(|proposal| proposal.name.clone()),
+        member: Some(ask.by.clone()),
+        text: command.text.clone(),
+    };
+    Decision::accept(vec![escalated.into()], Answer::Escalated { escalation: id })
+}
+
+fn answer(ask: Ask<'_>, command: &escalation::Answer) -> Decision {
+    let id = command.escalation;
+    let Some(escalation) = ask.team.escalations.get(id) else {
+        return Decision::refuse(ask.unknown(&id.to_string(), []));
+    };
+    let mut unmet = Vec::new();
+    ask.check_person("answer an escalation", &mut unmet);
+    ask.check_reason("answer", &command.reason, &mut unmet);
+    if let Some(closed) = &escalation.closed {
+        let how = if closed.by.is_some() { "answered" } else { "closed by progress" };
+        unmet.push(Violation::EscalationClosed { escalation: id.to_string(), how: how.to_owned() });
+    }
+    let fitting = escalation.opened.cause.decisions();
+    if !fitting.contains(&command.decision) {
+        unmet.push(Violation::DecisionUnfit {
+            escalation: id.to_string(),
+            decision: command.decision.to_string(),
+            fitting: fitting.iter().map(PersonsDecision::to_string).collect(),
+        });
+    }
+    if let Some(rejection) = Rejection::of(unmet) {
+        return Decision::refuse(rejection);
+    }
+    let closed = EscalationClosed {
+        id,
+        by: Some(ask.by.clone()),
+        decision: Some(command.decision),
+        reason: command.reason.clone(),
+    };
+    Decision::accept(vec![closed.into()], Answer::EscalationAnswered { escalation: id })
+}
