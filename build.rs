@@ -1,0 +1,17 @@
+//! Compiles the protos without protoc, and keeps their descriptors for reflection.
+
+use std::{env, fs, path::PathBuf};
+
+use prost::Message;
+
+const PROTOS: [&str; 6] = ["resources", "review", "artifact", "escalation", "log", "admin"];
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("cargo::rerun-if-changed=proto");
+    let files = PROTOS.map(|name| format!("countersign/v1/{name}.proto"));
+    let descriptors = protox::compile(&files, ["proto"])?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(out.join("countersign.v1.bin"), descriptors.encode_to_vec())?;
+    tonic_prost_build::configure().bytes(".").compile_fds(descriptors)?;
+    Ok(())
+}
