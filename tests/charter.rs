@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use countersign::protocol::charter::{
-    CHARTER_BYTES_MAX, Charter, Diagnostics, Graph, MEMBERS_MAX, check, parse, parse_bytes,
+    CHARTER_BYTES_MAX, Charter, Diagnostics, Graph, MEMBERS_MAX, PHASES_MAX, check, parse, parse_bytes,
 };
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ fn screens(cases: &[Case]) -> String {
             Ok(_) => panic!("{title}: is accepted"),
             Err(found) => found,
         };
-        writeln!(out, "## {title}\n\n{found}\n").unwrap();
+        out.push_str(&format!("## {title}\n\n{found}\n\n"));
     }
     out
 }
@@ -298,6 +298,10 @@ fn the_sizes_are_bounded() {
     };
     assert!(parse("c", &crowd(MEMBERS_MAX - 3)).is_ok());
     insta::assert_snapshot!("too_many_members", refused(&crowd(MEMBERS_MAX - 2)));
+
+    // What comes in lists of tables is told at the first.
+    let phases = SMALL.to_owned() + &"\n[[phases]]\nname = \"again\"\nconfirm = \"each\"".repeat(PHASES_MAX);
+    insta::assert_snapshot!("too_many_phases", refused(&phases));
 }
 
 /// Names without digits, which look alike sooner.
