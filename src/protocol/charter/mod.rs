@@ -4,9 +4,13 @@
 //! known. [`parse`] makes one from `charter.toml`, or says at which line and column it can't.
 //! A charter is adopted as an event and stored whole, so these types are part of the log's format.
 
+mod changes;
 mod check;
+mod diagnostic;
 mod graph;
 mod parse;
+mod pattern;
+mod read;
 mod starter;
 
 use std::collections::BTreeMap;
@@ -16,8 +20,15 @@ use serde::{Deserialize, Serialize};
 use super::name::{Lens, MemberName, PhaseName, ProposalName, TeamName};
 use super::time::Span;
 
+pub use changes::diff;
+pub use check::{
+    DELIVERABLES_MAX, FINDINGS_MAX, MEMBERS_MAX, OWNED_PATTERNS_MAX, PHASES_MAX, Place, REVIEW_EDGES_MAX,
+    SETTINGS_MAX, Step, Unmet, check, reserved_proposal,
+};
+pub use diagnostic::{Diagnostic, Diagnostics, FINDINGS_SHOWN_MAX};
 pub use graph::Graph;
-pub use parse::{CHARTER_BYTES_MAX, Diagnostic, parse};
+pub use parse::{CHARTER_BYTES_MAX, parse, parse_bytes};
+pub use pattern::{PATTERN_BYTES_MAX, glob, is_full_ref, patterns};
 pub use starter::STARTER;
 
 /// A checked charter.
