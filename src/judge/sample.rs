@@ -1,0 +1,104 @@
+//! The view that examples start from and on which each condition is tried once when it is loaded: a
+//! circle in which all is well.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::words::Words;
+use crate::protocol::rule::{Value, View};
+
+/// A view in the making: the fields of each top-level word.
+pub(super) type Draft = BTreeMap<&'static str, BTreeMap<&'static str, Value>>;
+
+/// What all is well looks like: `parser@2` of app, approved by sec, one objection answered and resolved.
+pub(super) fn draft(words: Words) -> Draft {
+    let mut draft: Draft = words.tops().map(|word| (word, fields(words, word))).collect();
+    mirror(words, &mut draft);
+    draft
+}
+
+/// The sample's values of one word.
+pub(super) fn fields(words: Words, word: &str) -> BTreeMap<&'static str, Value> {
+    words.fields(word).filter_map(|(field, path, _)| Some((field, value(path)?))).collect()
+}
+
+/// Lets the circle's list hold what `proposal` says, so that the two can't differ.
+pub(super) fn mirror(words: Words, draft: &mut Draft) {
+    let proposal = draft.get("proposal").cloned().unwrap_or_else(|| fields(words, "proposal"));
+    if let Some(circle) = draft.get_mut("circle") {
+        circle.insert("proposals", Value::List(vec![Value::Map(Arc::new(proposal))]));
+    }
+}
+
+/// The draft as a rule sees it.
+pub(super) fn view(draft: Draft) -> View {
+    View { words: draft.into_iter().map(|(word, fields)| (word, Value::Map(Arc::new(fields)))).collect() }
+}
+
+/// The sample's value at a path; `circle.proposals` is [`mirror`]'s.
+pub(super) fn value(path: &str) -> Option<Value> {
+    let texts = |texts: &[&str]| texts.iter().copied().map(Value::from).collect::<Value>();
+    Some(match path {
+        "confirmer.name" => "app".into(),
+        "confirmer.produces" => true.into(),
+        "circle.name" | "circle.phase" => "implement".into(),
+        "circle.ref" => "implement:3fa91c20d8e7".into(),
+        "circle.participants" => texts(&["app", "sec"]),
+        "proposal.name" => "parser".into(),
+        "proposal.producer" => "app".into(),
+        "proposal.delivered" => true.into(),
+        "proposal.version" => 2_i64.into(),
+        "proposal.ref" => "parser@2:41d0c9aa1e53".into(),
+        "proposal.withdrawn" => false.into(),
+        "proposal.accepted" => true.into(),
+        "proposal.rounds" => 1_i64.into(),
+        "proposal.open_objections" | "proposal.unread" => texts(&[]),
+        "proposal.confirmer_is_producer" => true.into(),
+        "review.reviewer" => "sec".into(),
+        "review.lens" => "security".into(),
+        "review.vote" => "approve".into(),
+        "review.voted_version" => 2_i64.into(),
+        "review.read" | "review.eligible" => true.into(),
+        "review.overruled" => false.into(),
+        "review.evidence" => 1_i64.into(),
+        "objection.id" => "o1".into(),
+        "objection.by" => "sec".into(),
+        "objection.kind" => "objection".into(),
+        "objection.version" => 1_i64.into(),
+        "objection.status" => "resolved".into(),
+        "objection.read" => true.into(),
+        "objection.failing_test" => "cargo test huge_input".into(),
+        _ => return None,
+    })
+}
+
+/// Whether a value is of a documented kind.
+#[cfg(test)]
+fn is_of(value: &Value, kind: crate::protocol::rule::view::Kind) -> bool {
+    use crate::protocol::rule::view::Kind;
+    match (value, kind) {
+        (Value::Bool(_), Kind::Bool) | (Value::Int(_), Kind::Int) | (Value::Text(_), Kind::Text) => true,
+        (Value::List(items), Kind::Texts) => items.iter().all(|item| matches!(item, Value::Text(_))),
+        (Value::List(items), Kind::Maps) => items.iter().all(|item| matches!(item, Value::Map(_))),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::rule::view::FIELDS;
+    use crate::protocol::rule::{About, Moment};
+
+    #[test]
+    fn the_sample_has_every_documented_word_in_its_kind() {
+        for about in [About::Review, About::Objection] {
+            let words = Words { when: Moment::Confirm, about };
+            let view = view(draft(words));
+            for (path, kind, _) in FIELDS.iter().filter(|(path, ..)| words.has(path)) {
+                let value = view.at(path).unwrap_or_else(|| panic!("the sample lacks {path}"));
+                assert!(is_of(value, *kind), "{path} is {value:?}");
+            }
+        }
+    }
+}
