@@ -1,1 +1,3 @@
+//! The `countersign` program: parse, run, exit code.
+
 fn main() {}

@@ -18,8 +18,10 @@ pub const SETTLED_BY_STATE: &[&str] = &[
     "confirm/approval-missing",
     "confirm/open-objection",
     "confirm/own-unaccepted",
+    "confirm/reviewer-ineligible",
     "confirm/undelivered",
     "confirm/unread",
+    "confirm/unresolved-objection",
 ];
 
 /// What everybody owes around one proposal, or around all of them.

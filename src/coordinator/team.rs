@@ -1,0 +1,496 @@
+//! One team's task: it alone decides for its team, one command after the other.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::presence::{LastSeen, Wake};
+use super::writer::{Queued, WriterHandle};
+use super::{Clock, Reply, Stored, UNPOISONED};
+use crate::protocol::name::{Actor, Digest, MemberName, ProposalName, Seq, TeamName};
+use crate::protocol::review::ReportPublish;
+use crate::protocol::rule::Judge;
+use crate::protocol::time::Time;
+use crate::protocol::{Answer, Command, Effect, Event, Rejection, Team, Violation};
+use crate::store::{Batch, Fault, Reader, Request, Row};
+
+/// How many commands of one team wait to be decided before callers wait.
+const INBOX_MAX: usize = 1024;
+
+/// Rows that are read at a time when a log is replayed.
+const REPLAY_ROWS: usize = 4096;
+
+/// Requests whose answers are kept in memory; older ones are looked up in the log.
+const REQUESTS_KEPT: usize = 1024;
+
+/// What settles a repeated request.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RequestKey {
+    /// The caller's own id.
+    pub id: String,
+    /// SHA-256 of what it asks for.
+    pub digest: Digest,
+}
+
+/// What an accepted command gets back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// The answer.
+    pub answer: Answer,
+    /// Members whose obligations it changed.
+    pub woke: Vec<Wake>,
+    /// The place in the log that the answer reflects.
+    pub seq: Seq,
+}
+
+/// Why a command was not answered with success.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The protocol's no.
+    #[error("{rejection}")]
+    Rejected {
+        /// It.
+        rejection: Rejection,
+        /// The place in the log that it reflects.
+        seq: Seq,
+    },
+    /// Nothing was stored, for certain: the store is full, say. Ask again.
+    #[error("nothing was stored: {reason}")]
+    NotStored {
+        /// What the store said.
+        reason: String,
+    },
+    /// Nobody can say whether it was stored. Ask again with the same request id once the server is
+    /// back.
+    #[error("whether it was stored is unknown: {reason}")]
+    Unknown {
+        /// What the store said.
+        reason: String,
+    },
+    /// The team's log can't be read.
+    #[error("{reason}")]
+    Damaged {
+        /// What the store said.
+        reason: String,
+    },
+    /// The server is ending; nothing was done.
+    #[error("the server is ending")]
+    Ended,
+}
+
+/// The stored form of an answer: with whom it woke, so that a repeated request gets the very same.
+#[derive(Serialize, Deserialize)]
+struct StoredAnswer {
+    #[serde(flatten)]
+    answer: Answer,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    woke: Vec<StoredWake>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredWake {
+    member: MemberName,
+    presence: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    since: Option<Time>,
+}
+
+/// One team. Cheap to clone; all clones are one.
+#[derive(Clone)]
+pub struct TeamHandle {
+    name: TeamName,
+    inbox: mpsc::Sender<Submitted>,
+    shared: Arc<Shared>,
+}
+
+/// What the team's task and its readers share.
+struct Shared {
+    /// The state after everything that was decided, stored or not.
+    team: RwLock<Team>,
+    /// How far the log is stored.
+    stored: Stored,
+    /// Raised when what was decided is void.
+    epoch: Arc<AtomicU64>,
+    seen: Mutex<LastSeen>,
+    judge: Arc<dyn Judge>,
+    clock: Arc<dyn Clock>,
+}
+
+struct Submitted {
+    who: Actor,
+    command: Command,
+    request: Option<RequestKey>,
+    reply: Reply,
+}
+
+impl TeamHandle {
+    /// Replays the team's log and starts its task.
+    pub(super) fn open(
+        name: TeamName,
+        writer: WriterHandle,
+        reader: Arc<dyn Reader>,
+        judge: Arc<dyn Judge>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Fault> {
+        let team = replay(&*reader, &name)?;
+        let stored = watch::channel(team.seq().0);
+        let shared = Arc::new(Shared {
+            team: RwLock::new(team),
+            stored,
+            epoch: Arc::default(),
+            seen: Mutex::default(),
+            judge,
+            clock,
+        });
+        let (inbox, commands) = mpsc::channel(INBOX_MAX);
+        let handle = Self { name: name.clone(), inbox, shared: shared.clone() };
+        let task = Task {
+            name,
+            shared,
+            writer,
+            reader,
+            inbox: handle.inbox.downgrade(),
+            recent: Recent::default(),
+            epoch: 0,
+            performing: BTreeSet::new(),
+        };
+        tokio::spawn(task.run(commands));
+        Ok(handle)
+    }
+
+    /// The team's name.
+    pub fn name(&self) -> &TeamName {
+        &self.name
+    }
+
+    /// Has a command decided and, where it was accepted, stored. Once it was queued it is carried out,
+    /// also when the caller goes away.
+    pub async fn submit(
+        &self,
+        who: Actor,
+        command: Command,
+        request: Option<RequestKey>,
+    ) -> Result<Done, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        let submitted = Submitted { who, command, request, reply };
+        self.inbox.send(submitted).await.map_err(|_| Refusal::Ended)?;
+        answer.await.unwrap_or(Err(Refusal::Ended))
+    }
+
+    /// Looks at the team, then waits until all that was seen is stored. `look` runs under a short lock:
+    /// it must not wait for anything.
+    pub async fn read<T>(&self, look: impl FnOnce(&Team, Time) -> T) -> Result<(T, Seq), Refusal> {
+        let (seen, seq) = {
+            let team = self.shared.team.read().expect(UNPOISONED);
+            (look(&team, self.shared.clock.now()), team.seq())
+        };
+        self.wait_until_stored(seq).await?;
+        Ok((seen, seq))
+    }
+
+    /// Looks at what every event so far, stored or not, adds up to. For what can't be taken back by a
+    /// crash: the charter in force, the form of an artifact.
+    pub fn peek<T>(&self, look: impl FnOnce(&Team) -> T) -> T {
+        look(&self.shared.team.read().expect(UNPOISONED))
+    }
+
+    /// The rules that judge this team.
+    pub fn judge(&self) -> &dyn Judge {
+        &*self.shared.judge
+    }
+
+    /// Waits until the log is stored up to that place.
+    pub async fn wait_until_stored(&self, seq: Seq) -> Result<(), Refusal> {
+        let mut stored = self.shared.stored.1.clone();
+        stored.wait_for(|stored| *stored >= seq.0).await.map_err(|_| Refusal::Ended)?;
+        Ok(())
+    }
+}
+
+/// Replays a whole log.
+fn replay(reader: &dyn Reader, name: &TeamName) -> Result<Team, Fault> {
+    let mut team = Team::new();
+    loop {
+        let rows = reader.rows(name, Seq(team.seq().0 + 1), REPLAY_ROWS)?;
+        for row in &rows {
+            let event = Event::decode(&row.kind, row.schema, &row.body).map_err(|unreadable| {
+                Fault::Damaged { team: name.clone(), seq: row.seq, what: unreadable.to_string() }
+            })?;
+            team.apply(row.seq, row.at, &event);
+        }
+        if rows.len() < REPLAY_ROWS {
+            return Ok(team);
+        }
+    }
+}
+
+struct Task {
+    name: TeamName,
+    shared: Arc<Shared>,
+    writer: WriterHandle,
+    reader: Arc<dyn Reader>,
+    /// The way back to this task, for reports on effects; weak, so that it does not keep it alive.
+    inbox: mpsc::WeakSender<Submitted>,
+    recent: Recent,
+    epoch: u64,
+    /// Effects under way.
+    performing: BTreeSet<Effect>,
+}
+
+impl Task {
+    async fn run(mut self, mut commands: mpsc::Receiver<Submitted>) {
+        self.perform_effects();
+        while let Some(submitted) = commands.recv().await {
+            if let Err(fault) = self.catch_up() {
+                tracing::error!(team = %self.name, %fault, "the log can't be read");
+                let reason = fault.to_string();
+                drop(submitted.reply.send(Err(Refusal::Damaged { reason })));
+                continue;
+            }
+            self.decide(submitted).await;
+        }
+    }
+
+    /// Reads the log again where what was decided on top of it is void.
+    fn catch_up(&mut self) -> Result<(), Fault> {
+        let epoch = self.shared.epoch.load(Ordering::Acquire);
+        if epoch != self.epoch {
+            let team = replay(&*self.reader, &self.name)?;
+            self.shared.stored.0.send_replace(team.seq().0);
+            *self.shared.team.write().expect(UNPOISONED) = team;
+            self.epoch = epoch;
+            self.recent = Recent::default();
+            self.performing.clear();
+            self.perform_effects();
+        }
+        Ok(())
+    }
+
+    async fn decide(&mut self, submitted: Submitted) {
+        let Submitted { who, command, request, reply } = submitted;
+        if let Some(request) = &request {
+            match self.answered_before(&who, request) {
+                Ok(None) => {}
+                Ok(Some(outcome)) => return self.enqueue(None, reply, outcome).await,
+                Err(fault) => {
+                    let reason = fault.to_string();
+                    return drop(reply.send(Err(Refusal::Damaged { reason })));
+                }
+            }
+        }
+        let now = self.shared.clock.now();
+        if let Actor::Member(member) = &who {
+            self.shared.seen.lock().expect(UNPOISONED).saw(member, now);
+        }
+        let judge = &*self.shared.judge;
+        let (decision, before, at, seq, touched) = {
+            let team = self.shared.team.read().expect(UNPOISONED);
+            let decision = team.handle(judge, now, &who, &command);
+            let touched = touched(&team, &decision.events);
+            let before = if decision.events.is_empty() {
+                Vec::new()
+            } else {
+                team.obligations_around(judge, now, touched.as_ref())
+            };
+            (decision, before, now.max(team.at()), team.seq(), touched)
+        };
+        if decision.events.is_empty() {
+            let outcome = match decision.outcome {
+                Ok(answer) => Ok(Done { answer, woke: Vec::new(), seq }),
+                Err(rejection) => Err(Refusal::Rejected { rejection, seq }),
+            };
+            return self.enqueue(None, reply, outcome).await;
+        }
+
+        let mut rows: Vec<Row> = Vec::with_capacity(decision.events.len());
+        let (last, after) = {
+            let mut team = self.shared.team.write().expect(UNPOISONED);
+            for event in &decision.events {
+                let seq = Seq(team.seq().0 + 1);
+                team.apply(seq, at, event);
+                rows.push(Row {
+                    seq,
+                    at,
+                    actor: who.clone(),
+                    kind: event.kind().into(),
+                    schema: event.schema(),
+                    body: event.encode(),
+                    request: None,
+                });
+            }
+            (team.seq(), team.obligations_around(judge, now, touched.as_ref()))
+        };
+        let woke = self.woke(&who, &before, &after);
+        let outcome = match decision.outcome {
+            Ok(answer) => Ok(Done { answer, woke, seq: last }),
+            Err(rejection) => Err(Refusal::Rejected { rejection, seq: last }),
+        };
+        // Only what was accepted is remembered: a refused command may be asked again.
+        if let (Some(key), Ok(done), Some(first)) = (request, &outcome, rows.first_mut()) {
+            first.request =
+                Some(Request { id: key.id.clone(), digest: key.digest.clone(), answer: encode(done) });
+            self.recent.keep(who, key, done.clone());
+        }
+        let batch = Batch { team: self.name.clone(), rows };
+        self.enqueue(Some(batch), reply, outcome).await;
+        self.perform_effects();
+    }
+
+    /// The answer that this request got before, or the refusal where it was another command.
+    fn answered_before(
+        &self,
+        who: &Actor,
+        request: &RequestKey,
+    ) -> Result<Option<Result<Done, Refusal>>, Fault> {
+        let seq = self.shared.team.read().expect(UNPOISONED).seq();
+        let known = match self.recent.get(who, &request.id) {
+            Some((digest, done)) => Some((digest.clone(), Some(done.clone()))),
+            None => self
+                .reader
+                .request(&self.name, who, &request.id)?
+                .map(|stored| (stored.digest, decode(&stored.answer, seq))),
+        };
+        Ok(known.map(|(digest, done)| match done {
+            Some(done) if digest == request.digest => Ok(done),
+            _ => {
+                let rejection = Violation::RequestIdReused { request_id: request.id.clone() }.into();
+                Err(Refusal::Rejected { rejection, seq })
+            }
+        }))
+    }
+
+    /// Has the outcome told once everything that it reflects is stored.
+    async fn enqueue(&mut self, batch: Option<Batch>, reply: Reply, outcome: Result<Done, Refusal>) {
+        if batch.is_none() {
+            let seq = self.shared.team.read().expect(UNPOISONED).seq();
+            if *self.shared.stored.1.borrow() >= seq.0 {
+                return drop(reply.send(outcome));
+            }
+        }
+        let queued = Queued {
+            batch,
+            stored: self.shared.stored.0.clone(),
+            epoch: self.shared.epoch.clone(),
+            decided_in: self.epoch,
+            reply: Some((reply, outcome)),
+        };
+        self.writer.commit(queued).await;
+    }
+
+    /// Other members who owe something that they did not owe before.
+    fn woke(
+        &self,
+        who: &Actor,
+        before: &[crate::protocol::Obligation],
+        after: &[crate::protocol::Obligation],
+    ) -> Vec<Wake> {
+        let known: BTreeSet<_> = before.iter().map(|owed| (&owed.member, owed.id.as_str())).collect();
+        let fresh = after.iter().filter(|owed| !known.contains(&(&owed.member, owed.id.as_str())));
+        let members: BTreeSet<&MemberName> =
+            fresh.map(|owed| &owed.member).filter(|member| who.member() != Some(*member)).collect();
+        let seen = self.shared.seen.lock().expect(UNPOISONED);
+        members.into_iter().map(|member| seen.wake(member)).collect()
+    }
+
+    /// Starts what the log says the server owes the world and nothing has started yet.
+    fn perform_effects(&mut self) {
+        let (owed, seq) = {
+            let team = self.shared.team.read().expect(UNPOISONED);
+            (team.effects(), team.seq())
+        };
+        self.performing.retain(|effect| owed.contains(effect));
+        for effect in owed {
+            if !self.performing.insert(effect.clone()) {
+                continue;
+            }
+            let Some(inbox) = self.inbox.upgrade() else { continue };
+            let mut stored = self.shared.stored.1.clone();
+            tokio::spawn(async move {
+                // Nothing is done to the world before the log says that it is owed.
+                if stored.wait_for(|stored| *stored >= seq.0).await.is_err() {
+                    return;
+                }
+                let (reply, _) = oneshot::channel();
+                let command = Command::ReportPublish(perform(effect));
+                // A closed inbox: the server is ending, and does this when it starts again.
+                drop(inbox.send(Submitted { who: Actor::Server, command, request: None, reply }).await);
+            });
+        }
+    }
+}
+
+/// Does what is owed, and says how it went. Publishing moves the deliverables' published pointers,
+/// which the report itself does.
+fn perform(effect: Effect) -> ReportPublish {
+    let Effect::Publish { circle, manifest } = effect;
+    ReportPublish { circle, manifest, failure: None }
+}
+
+/// A proposal around which these events can have changed what is owed.
+fn touched(team: &Team, events: &[Event]) -> Option<ProposalName> {
+    events.iter().find_map(|event| match event {
+        Event::Proposed(event) => Some(event.proposal.clone()),
+        Event::VersionRead(event) => Some(event.proposal.clone()),
+        Event::ObjectionsRead(event) => Some(event.proposal.clone()),
+        Event::Approved(event) => Some(event.proposal.clone()),
+        Event::Objected(event) => Some(event.proposal.clone()),
+        Event::Noted(event) => Some(event.proposal.clone()),
+        Event::ObjectionClosed(event) => Some(event.proposal.clone()),
+        Event::Withdrawn(event) => Some(event.proposal.clone()),
+        Event::Confirmed(event) => {
+            team.review().circle(&event.circle).and_then(|circle| circle.proposals.first().cloned())
+        }
+        Event::Escalated(event) => event.proposal.clone(),
+        _ => None,
+    })
+}
+
+fn encode(done: &Done) -> String {
+    let woke = done.woke.iter().map(|wake| StoredWake {
+        member: wake.member.clone(),
+        presence: wake.presence.as_str().to_owned(),
+        since: wake.since,
+    });
+    let stored = StoredAnswer { answer: done.answer.clone(), woke: woke.collect() };
+    serde_json::to_string(&stored).expect("an answer has string keys and no failing part")
+}
+
+/// The answer as it was first given; nothing where a newer version wrote a form that this one does
+/// not know.
+fn decode(stored: &str, seq: Seq) -> Option<Done> {
+    let stored: StoredAnswer = serde_json::from_str(stored).ok()?;
+    let woke = stored.woke.into_iter().map(|wake| Wake {
+        member: wake.member,
+        outcome: super::WakeOutcome::Stored,
+        presence: if wake.since.is_some() { super::Presence::Offline } else { super::Presence::NotJoined },
+        since: wake.since,
+    });
+    Some(Done { answer: stored.answer, woke: woke.collect(), seq })
+}
+
+/// The latest accepted requests.
+#[derive(Default)]
+struct Recent {
+    answers: BTreeMap<(Actor, String), (Digest, Done)>,
+    order: VecDeque<(Actor, String)>,
+}
+
+impl Recent {
+    fn get(&self, who: &Actor, id: &str) -> Option<&(Digest, Done)> {
+        self.answers.get(&(who.clone(), id.to_owned()))
+    }
+
+    fn keep(&mut self, who: Actor, key: RequestKey, done: Done) {
+        let name = (who, key.id);
+        self.answers.insert(name.clone(), (key.digest, done));
+        self.order.push_back(name);
+        if self.order.len() > REQUESTS_KEPT {
+            if let Some(oldest) = self.order.pop_front() {
+                self.answers.remove(&oldest);
+            }
+        }
+    }
+}
