@@ -1,6 +1,7 @@
 //! What the server believes about commits and bundles, against a real git and real folders.
 
-#![allow(missing_docs)]
+// Fixtures unwrap as tests do; clippy excuses the tests alone.
+#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::ffi::OsStr;
 use std::fs;
