@@ -286,11 +286,14 @@ async fn where_both_merged_each_other_neither_side_hides_a_path() {
     let left = yard.commit(&[(b"a", "100644", b"2"), (b"b", "100644", b"1")], &[&root]);
     let right = yard.commit(&[(b"a", "100644", b"1"), (b"b", "100644", b"2")], &[&root]);
     let target = yard.commit(&[(b"a", "100644", b"2"), (b"b", "100644", b"2")], &[&left, &right]);
-    // Undoes `a`, which from one of the two merge bases looks untouched.
-    let commit = yard.commit(&[(b"a", "100644", b"1"), (b"b", "100644", b"2")], &[&right, &left]);
     yard.set_ref(MAIN, &target);
-    let (_, facts) = yard.open().await.facts(&commit, MAIN).await.unwrap();
-    assert_eq!(paths_of(&facts.paths), ["a", "b"]);
+    // Each undoes one side, and from one of the two merge bases looks as if it touched nothing.
+    let repository = yard.open().await;
+    for (a, b) in [(b"1", b"2"), (b"2", b"1")] {
+        let commit = yard.commit(&[(b"a", "100644", a), (b"b", "100644", b)], &[&right, &left]);
+        let (_, facts) = repository.facts(&commit, MAIN).await.unwrap();
+        assert_eq!(paths_of(&facts.paths), ["a", "b"]);
+    }
 }
 
 #[tokio::test]
@@ -426,7 +429,8 @@ async fn what_the_repository_is_configured_with_does_not_run() {
     yard.set_ref(&format!("refs/countersign/staging/{commit}"), &commit);
     yard.git(&["replace", commit.as_str(), decoy.as_str()]);
     fs::create_dir_all(yard.bare().join("info")).unwrap();
-    fs::write(yard.bare().join("info/attributes"), "* diff=evil merge=evil filter=evil\n").unwrap();
+    fs::write(yard.bare().join("info/attributes"), "* diff=evil merge=evil filter=evil\na.rs -diff\n")
+        .unwrap();
     fs::create_dir_all(yard.bare().join("hooks")).unwrap();
     for hook in ["reference-transaction", "post-index-change", "update", "fsmonitor-watchman"] {
         fs::copy(&script, yard.bare().join("hooks").join(hook)).unwrap();
