@@ -16,7 +16,7 @@ use countersign::store::memory::MemoryStore;
 use sha2::{Digest as _, Sha256};
 use tokio::runtime::Runtime;
 
-use super::play::{Act, Proposing, Ran, Refusal as Shown, Seen, Stage, Standing, charter_text};
+use super::play::{Act, Files, Proposing, Ran, Refusal as Shown, Seen, Stage, Standing, charter_text};
 
 /// When every play begins.
 pub fn opening() -> Time {
@@ -165,7 +165,19 @@ fn run(ran: &Ran) -> Run {
     Run { command: ran.command.clone(), exit: ran.exit, output: ran.output.clone() }
 }
 
+/// What the guarded repository of a play holds at first.
+pub fn landed() -> Files {
+    let files =
+        [("README.md", "atlas\n"), ("docs/guide.md", "one\ntwo\nthree\n"), ("src/main.rs", "fn main() {}\n")];
+    files.map(|(path, text)| (path.to_owned(), text.to_owned())).into()
+}
+
 impl Stage for Coordinated {
+    fn base(&self) -> Option<Files> {
+        let in_git = self.team.peek(|team| team.adopted().unwrap().charter.repository.is_some());
+        in_git.then(landed)
+    }
+
     fn act(&mut self, member: &str, act: &Act) -> Seen {
         let who: Actor = member.parse().unwrap();
         if let Act::Explain { name } = act {

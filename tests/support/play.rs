@@ -148,6 +148,9 @@ pub struct Standing {
 
 /// Where a play is played.
 pub trait Stage {
+    /// The files that a version in git is compared with; without a repository, a version is compared with
+    /// the one before it.
+    fn base(&self) -> Option<Files>;
     fn act(&mut self, member: &str, act: &Act) -> Seen;
     fn standing(&mut self) -> Standing;
     fn wait(&mut self, span: Span);
@@ -411,8 +414,10 @@ impl<S: Stage> Troupe<S> {
     }
 
     fn proposing(&mut self, member: &str, proposal: String, args: &mut Args) -> Proposing {
-        let before = self.files.get(&proposal).cloned().unwrap_or_default();
-        let mut files = before.clone();
+        let base = self.stage.base();
+        let known = self.files.get(&proposal).or(base.as_ref());
+        let mut files = known.cloned().unwrap_or_default();
+        let before = base.clone().unwrap_or_else(|| files.clone());
         let given = args.all("file");
         if given.is_empty() {
             self.texts += 1;
@@ -427,7 +432,7 @@ impl<S: Stage> Troupe<S> {
         }
         let empty = args.flag("empty");
         if empty {
-            files.clear();
+            files = base.unwrap_or_default();
         }
         let paths: BTreeSet<&String> = before.keys().chain(files.keys()).collect();
         let touched =
