@@ -7,10 +7,16 @@ use std::collections::BTreeSet;
 use countersign::protocol::Violation;
 use support::coordinated::Coordinated;
 use support::play;
+use support::served::Served;
 
 #[test]
 fn against_the_core_over_the_memory_store() {
     play::play_all(Coordinated::with_charter);
+}
+
+#[test]
+fn over_grpc_on_sqlite_and_git() {
+    play::play_all(Served::with_charter);
 }
 
 /// Codes that the server gives before the core is asked, or that need a part that is not there yet.

@@ -410,9 +410,9 @@ impl Review {
         self.proposals.get(name)
     }
 
-    /// Every proposal, by name.
+    /// Every proposal, in the order of circles and, within one, of the charter.
     pub fn proposals(&self) -> impl Iterator<Item = &Proposal> {
-        self.proposals.values()
+        self.circles().flat_map(|circle| &circle.proposals).map(|name| &self.proposals[name])
     }
 
     /// The circle of that name.
