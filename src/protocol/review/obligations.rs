@@ -136,6 +136,7 @@ impl Owing<'_, '_> {
         let proposal = self.proposal;
         let Some((_, phase)) = self.charter.phase(&proposal.phase) else { return };
         let mut seen: Vec<&MemberName> = Vec::new();
+        let mut reviewing: Vec<&MemberName> = Vec::new();
         for edge in phase.reviewers_of(&proposal.producer) {
             let reviewer = &edge.reviewer;
             if seen.contains(&reviewer) {
@@ -151,11 +152,19 @@ impl Owing<'_, '_> {
             if limited {
                 continue;
             }
+            reviewing.push(reviewer);
             self.review(current, reviewer);
         }
-        // Who holds an objection without reviewing any longer can still close it.
-        let stray =
-            |objection: &&Objection| objection.version < current.number && !seen.contains(&&objection.by);
+        // Whoever owes a review closes their older objections with it, and whoever objects to the current
+        // version has the producer answer all of them. Everybody else still has to say what became of
+        // theirs: a person decided in their stead, they may not approve, or they review no longer.
+        let objects = |member: &MemberName| {
+            proposal.open_objections().any(|open| open.version == current.number && open.by == *member)
+        };
+        let stray = |objection: &&Objection| {
+            let by = &objection.by;
+            objection.version < current.number && !reviewing.contains(&by) && !objects(by)
+        };
         for objection in proposal.open_objections().filter(stray) {
             let id = format!("resolve:{}", objection.id);
             let command = if current.read_by.contains_key(&objection.by) {
