@@ -103,8 +103,8 @@ impl Owing<'_, '_> {
         );
     }
 
-    /// A version is owed once the current one is objected to, withdrawn or could not be published,
-    /// all that is open was read, and nothing else stands before it.
+    /// A version is owed once the current one is objected to, withdrawn, could not be published, or was
+    /// left without a reviewer by a person's decision; all that is open was read, and nothing else stands before it.
     fn revise(&mut self, current: &Version) {
         let proposal = self.proposal;
         let mut on_current =
@@ -119,6 +119,8 @@ impl Owing<'_, '_> {
             current.at
         } else if let Some(first) = on_current.next() {
             first.at
+        } else if self.lacks_a_reviewer(current) {
+            current.at
         } else {
             return;
         };
@@ -130,6 +132,19 @@ impl Owing<'_, '_> {
         let command = self.propose_command();
         let id = format!("revise:{}@{}", proposal.name, current.number);
         self.producer_owes(ObligationKind::Revise, id, &proposal.producer, since, command);
+    }
+
+    /// Whether a review of the current version can be given by nobody, and no person is asked about it
+    /// any longer: only a version without the reviewer's hand in it leads on.
+    fn lacks_a_reviewer(&self, current: &Version) -> bool {
+        let proposal = self.proposal;
+        let Some((_, phase)) = self.charter.phase(&proposal.phase) else { return false };
+        let asked = self.team.escalations().open_on(Cause::ReviewerNotEligible, &proposal.current_ref());
+        asked.is_none()
+            && phase.reviewers_of(&proposal.producer).any(|edge| {
+                !current.overruled.contains(&edge.reviewer)
+                    && proposal.own_work(self.charter, current, &edge.reviewer).is_some()
+            })
     }
 
     fn reviews(&mut self, current: &Version) {
