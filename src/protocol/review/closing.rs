@@ -46,11 +46,11 @@ pub(in crate::protocol) fn overrule(ask: Ask<'_>, command: &Overrule) -> Decisio
     };
     let mut unmet = Vec::new();
     ask.check_person("overrule", &mut unmet);
-    let own = proposal
-        .version(objection.version)
-        .and_then(|version| proposal.own_work(ask.charter, version, ask.by));
-    if let Some(because) = own {
-        let reference = proposal.current_ref();
+    let own = proposal.version(objection.version).and_then(|version| {
+        let because = proposal.own_work(ask.charter, version, ask.by)?;
+        Some((version.reference(&proposal.name).to_string(), because))
+    });
+    if let Some((reference, because)) = own {
         unmet.push(Violation::OwnWork { reference, member: ask.by.clone(), because });
     }
     check_open(objection, &mut unmet);

@@ -220,7 +220,8 @@ fn check_version(ask: Ask<'_>, given: &VersionRef, ballot: &Ballot<'_>, unmet: &
         unmet.push(Violation::UnreadVersion { reference: ballot.reference.clone(), member: ask.by.clone() });
     }
     if let Some(withdrawal) = &proposal.withdrawal {
-        unmet.push(Violation::Withdrawn { reference: ballot.reference.clone(), by: withdrawal.by.clone() });
+        let reference = proposal.current().map_or_else(|| ballot.reference.clone(), |withdrawn| withdrawn.reference(&proposal.name));
+        unmet.push(Violation::Withdrawn { reference, by: withdrawal.by.clone() });
     }
 }
 
