@@ -198,7 +198,10 @@ impl Stage for Coordinated {
         let key = request.map(|id| {
             // A commit made anew for the same files is the same request.
             let asked = match act {
-                Act::Propose(proposing) => format!("{:?}", Proposing { after: 0, ..(**proposing).clone() }),
+                Act::Propose(proposing) => {
+                    let (after, touched) = (0, Default::default()); // These depend on what stands.
+                    format!("{:?}", Proposing { after, touched, ..(**proposing).clone() })
+                }
                 act => format!("{act:?}"),
             };
             RequestKey { id, digest: Digest::of_bytes(Sha256::digest(asked).into()) }

@@ -576,7 +576,7 @@ impl Args {
     }
 }
 
-/// Words, with `"…"` or `'…'` around those that hold spaces. `*8` after a quoted text repeats it.
+/// Words, with `\u{200b}` for a character that nobody would see, and `"…"` or `'…'` around those that hold spaces. `*8` after a quoted text repeats it.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -594,6 +594,11 @@ fn words(line: &str) -> Vec<String> {
     }
     words.extend(word);
     for word in &mut words {
+        while let Some((before, rest)) = word.split_once("\\u{") {
+            let (code, after) = rest.split_once('}').unwrap();
+            let hidden = char::from_u32(u32::from_str_radix(code, 16).unwrap()).unwrap();
+            *word = format!("{before}{hidden}{after}");
+        }
         // `a*70000` stands for that many letters.
         if let Some((letter, count)) = word.split_once('*').filter(|(letter, _)| letter.chars().count() == 1)
         {

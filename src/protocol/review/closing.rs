@@ -110,5 +110,8 @@ fn close(ask: Ask<'_>, proposal: &Proposal, objection: &Objection, how: Closing,
         ask.close_by_progress(Cause::RoundLimit, proposal.name.as_str(), reason, &mut events);
         ask.close_by_progress(Cause::OverruledAgain, &proposal.current_ref(), reason, &mut events);
     }
+    if how == Closing::Mistaken {
+        super::vote::escalate_spent_approval(ask, proposal, objection, &mut events);
+    }
     Decision::accept(events, Answer::ObjectionClosed { objection: objection.id })
 }

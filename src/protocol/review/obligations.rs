@@ -6,7 +6,6 @@ use crate::protocol::charter::{Charter, RuleMode};
 use crate::protocol::escalation::Cause;
 use crate::protocol::name::{MemberName, ProposalName};
 use crate::protocol::obligation::{Obligation, ObligationKind, deadline};
-use crate::protocol::rejection::quoted;
 use crate::protocol::rule::{Judge, Owner, Rule};
 use crate::protocol::team::Team;
 use crate::protocol::time::Time;
@@ -162,10 +161,9 @@ impl Owing<'_, '_> {
             if ineligible || current.vote(reviewer).is_some() || current.overruled.contains(reviewer) {
                 continue;
             }
-            let limited =
-                self.team.escalations().open_on(Cause::VoteLimit, &proposal.current_ref()).is_some();
-            if limited {
-                continue;
+            let escalations = self.team.escalations();
+            if escalations.open_of(Cause::VoteLimit, &proposal.current_ref(), reviewer).is_some() {
+                continue; // A person owes.
             }
             reviewing.push(reviewer);
             self.review(current, reviewer);
@@ -201,16 +199,7 @@ impl Owing<'_, '_> {
             let id = format!("review:{subject}");
             return self.answer_owed(ObligationKind::Review, id, reviewer, reference, current.at, command);
         }
-        let mut command = format!("countersign approve {reference}");
-        for objection in proposal.objections.iter().filter(|objection| objection.by == *reviewer) {
-            if objection.blocks() {
-                command.push_str(&format!(" --resolve {}", objection.id));
-            }
-            let stands = !matches!(objection.status(), "mistaken" | "overruled");
-            if let Some(test) = objection.failing_test.as_ref().filter(|_| stands) {
-                command.push_str(&format!(" --ran {} --exit 0 --output @FILE", quoted(&test.command)));
-            }
-        }
+        let command = proposal.approval_command(reviewer);
         let id = format!("review:{subject}");
         self.answer_owed(ObligationKind::Review, id, reviewer, reference, current.at, command);
     }

@@ -82,6 +82,7 @@ fn check_standing(ask: Ask<'_>, proposal: &Proposal, unmet: &mut Vec<Violation>)
             proposal: proposal.name.clone(),
             producer: proposal.producer.clone(),
             member: ask.by.to_string(),
+            verb: "propose".to_owned(),
         });
     }
     if ask.review().phase_state(&proposal.phase) == Some(PhaseState::Published) {
@@ -163,7 +164,8 @@ fn check_read_and_answered(ask: Ask<'_>, proposal: &Proposal, command: &Propose,
         .map(|objection| objection.id)
         .collect();
     if !unanswered.is_empty() {
-        unmet.push(Violation::UnansweredObjections { proposal: proposal.name.clone(), unanswered });
+        let open = proposal.open_objections().map(|objection| objection.id).collect();
+        unmet.push(Violation::UnansweredObjections { proposal: proposal.name.clone(), unanswered, open });
     }
 }
 

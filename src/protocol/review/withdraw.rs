@@ -23,6 +23,7 @@ pub(in crate::protocol) fn withdraw(ask: Ask<'_>, command: &Withdraw) -> Decisio
             proposal: proposal.name.clone(),
             producer: proposal.producer.clone(),
             member: ask.by.to_string(),
+            verb: "withdraw".to_owned(),
         });
     }
     let nothing = if proposal.current().is_none() {
