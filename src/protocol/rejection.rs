@@ -188,12 +188,9 @@ rejections! {
         format!("run: countersign objections {proposal}");
 
     /// The version doesn't answer every open objection.
-    UnansweredObjections { proposal: ProposalName, unanswered: Vec<ObjectionId>, open: Vec<ObjectionId> } = "UNANSWERED_OBJECTIONS", Precondition,
+    UnansweredObjections { proposal: ProposalName, unanswered: Vec<ObjectionId>, command: String } = "UNANSWERED_OBJECTIONS", Precondition,
         format!("{} {} open and not answered", list(unanswered), if unanswered.len() == 1 { "is" } else { "are" }),
-        format!(
-            "run: countersign propose {proposal} {}",
-            open.iter().map(|id| format!("--answer {id}=\"…\"")).collect::<Vec<_>>().join(" ")
-        );
+        format!("run: {command}");
 
     /// The work was withdrawn and stays away for a while.
     CooldownActive { proposal: ProposalName, until: Time } = "COOLDOWN_ACTIVE", Limit,

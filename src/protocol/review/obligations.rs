@@ -67,7 +67,7 @@ impl Owing<'_, '_> {
         self.read();
         match proposal.current() {
             None => {
-                let command = self.propose_command();
+                let command = proposal.propose_command(self.charter);
                 let producer = &proposal.producer;
                 self.producer_owes(
                     ObligationKind::Deliver,
@@ -128,7 +128,7 @@ impl Owing<'_, '_> {
         if proposal.unread().next().is_some() || before_a_person {
             return;
         }
-        let command = self.propose_command();
+        let command = proposal.propose_command(self.charter);
         let id = format!("revise:{}@{}", proposal.name, current.number);
         self.producer_owes(ObligationKind::Revise, id, &proposal.producer, since, command);
     }
@@ -202,16 +202,6 @@ impl Owing<'_, '_> {
         let command = proposal.approval_command(reviewer);
         let id = format!("review:{subject}");
         self.answer_owed(ObligationKind::Review, id, reviewer, reference, current.at, command);
-    }
-
-    fn propose_command(&self) -> String {
-        let proposal = self.proposal;
-        let artifact = if self.charter.repository.is_some() { "--commit HEAD" } else { "--path DIR" };
-        let mut command = format!("countersign propose {} {artifact} --summary TEXT", proposal.name);
-        for objection in proposal.open_objections() {
-            command.push_str(&format!(" --answer {}=TEXT", objection.id));
-        }
-        command
     }
 
     fn producer_owes(

@@ -164,8 +164,11 @@ fn check_read_and_answered(ask: Ask<'_>, proposal: &Proposal, command: &Propose,
         .map(|objection| objection.id)
         .collect();
     if !unanswered.is_empty() {
-        let open = proposal.open_objections().map(|objection| objection.id).collect();
-        unmet.push(Violation::UnansweredObjections { proposal: proposal.name.clone(), unanswered, open });
+        unmet.push(Violation::UnansweredObjections {
+            proposal: proposal.name.clone(),
+            unanswered,
+            command: proposal.propose_command(ask.charter),
+        });
     }
 }
 

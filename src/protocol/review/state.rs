@@ -376,6 +376,16 @@ impl Proposal {
         Some(format!("{} authored a commit in it", author.email))
     }
 
+    /// The command by which its producer proposes the next version: with an answer to each open objection.
+    pub fn propose_command(&self, charter: &Charter) -> String {
+        let artifact = if charter.repository.is_some() { "--commit HEAD" } else { "--path DIR" };
+        let mut command = format!("countersign propose {} {artifact} --summary TEXT", self.name);
+        for objection in self.open_objections() {
+            command.push_str(&format!(" --answer {}=TEXT", objection.id));
+        }
+        command
+    }
+
     /// The command by which that reviewer approves the current version: with every own objection that it
     /// has to resolve, and every own test that it has to show.
     pub fn approval_command(&self, reviewer: &MemberName) -> String {
