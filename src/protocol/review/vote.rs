@@ -1,5 +1,7 @@
 //! decide: approve, object, note. Each speaks of exactly one version.
 
+use std::collections::BTreeSet;
+
 use super::command::{Approve, NamedPlace, Note, Object};
 use super::event::{Approved, Closing, Noted, Objected, ObjectionClosed, Run};
 use super::propose::rounds_evidence;
@@ -52,7 +54,9 @@ pub(in crate::protocol) fn approve(ask: Ask<'_>, command: &Approve) -> Decision 
         return Decision { events, outcome: Err(rejection) };
     }
 
-    for id in &command.resolve {
+    // Named twice, it closes once.
+    let resolved: BTreeSet<ObjectionId> = command.resolve.iter().copied().collect();
+    for id in &resolved {
         events.push(
             ObjectionClosed {
                 id: *id,
@@ -82,7 +86,7 @@ pub(in crate::protocol) fn approve(ask: Ask<'_>, command: &Approve) -> Decision 
     );
     Decision::accept(
         events,
-        Answer::Approved { reference: ballot.reference, resolved: command.resolve.clone() },
+        Answer::Approved { reference: ballot.reference, resolved: resolved.into_iter().collect() },
     )
 }
 
