@@ -136,6 +136,8 @@ impl Owing<'_, '_> {
         let proposal = self.proposal;
         let Some((_, phase)) = self.charter.phase(&proposal.phase) else { return };
         let mut seen: Vec<&MemberName> = Vec::new();
+        // Whose next vote on this version also says what becomes of their own objections.
+        let mut voting: Vec<&MemberName> = Vec::new();
         for edge in phase.reviewers_of(&proposal.producer) {
             let reviewer = &edge.reviewer;
             if seen.contains(&reviewer) {
@@ -146,6 +148,7 @@ impl Owing<'_, '_> {
             if ineligible || current.vote(reviewer).is_some() || current.overruled.contains(reviewer) {
                 continue;
             }
+            voting.push(reviewer);
             let limited =
                 self.team.escalations().open_on(Cause::VoteLimit, &proposal.current_ref()).is_some();
             if limited {
@@ -153,9 +156,16 @@ impl Owing<'_, '_> {
             }
             self.review(current, reviewer);
         }
-        // Who holds an objection without reviewing any longer can still close it.
-        let stray =
-            |objection: &&Objection| objection.version < current.number && !seen.contains(&&objection.by);
+        // Who holds an older objection and has no vote to give, being no reviewer any longer, overruled
+        // on this version or an author of it, can still close it. Who objects to this version too waits.
+        let objects_here = |member: &MemberName| {
+            proposal.open_objections().any(|open| open.version == current.number && open.by == *member)
+        };
+        let stray = |objection: &&Objection| {
+            objection.version < current.number
+                && !voting.contains(&&objection.by)
+                && !objects_here(&objection.by)
+        };
         for objection in proposal.open_objections().filter(stray) {
             let id = format!("resolve:{}", objection.id);
             let command = if current.read_by.contains_key(&objection.by) {
