@@ -11,13 +11,16 @@ use countersign::protocol::name::{
 use countersign::protocol::review::{
     self, Circle, CircleState, NamedPlace, Proposal, PublishFailure, Run, Version,
 };
-use countersign::protocol::{Adopt, Command, Effect, Team};
+use countersign::protocol::{Adopt, Command, Effect, ObligationKind, Team};
 
 use super::oracle::Verdict;
 use super::world::World;
 
 /// More than any text may have here.
 const LONG: &str = "long enough to be more than any charter of the simulation allows for one text";
+
+/// How many steps follow the end.
+const STEPS_AFTER: usize = 12;
 
 /// How a member is.
 #[derive(Clone, Copy)]
@@ -49,8 +52,13 @@ impl World<'_> {
                 (name, temper)
             })
             .collect();
-        while self.seen.steps < steps {
+        let mut last = steps;
+        while self.seen.steps < last {
             self.pass_time();
+            if self.is_finished() {
+                // A few more, since final must stay final.
+                last = last.min(self.seen.steps + STEPS_AFTER);
+            }
             match self.dice.below(100) {
                 0..55 => self.discharge(&tempers)?,
                 55..88 => self.try_something()?,
@@ -59,11 +67,15 @@ impl World<'_> {
             }
         }
         self.restart()?;
-        let phases = self.team.adopted().map_or(0, |adopted| adopted.charter.phases.len());
-        let published = |circle: &Circle| circle.state == CircleState::Published;
-        let opened = self.seen.events.get("phase-opened").copied().unwrap_or_default();
-        self.seen.finished += usize::from(opened == phases && self.team.review().circles().all(published));
+        self.seen.finished += usize::from(self.is_finished());
         Ok(())
+    }
+
+    fn is_finished(&self) -> bool {
+        let phases = self.team.adopted().map_or(0, |adopted| adopted.charter.phases.len());
+        let opened = self.seen.events.get("phase-opened").copied().unwrap_or_default();
+        let published = |circle: &Circle| circle.state == CircleState::Published;
+        opened == phases && self.team.review().circles().all(published)
     }
 
     /// Somebody does what it owes, each as it is.
@@ -76,6 +88,9 @@ impl World<'_> {
             Some(Temper::Hostile) => 50,
             Some(Temper::Lazy) | None => 30,
         };
+        if obligation.kind == ObligationKind::Review && self.dice.percent(25) {
+            return self.speak(&obligation.member);
+        }
         if self.dice.percent(does) { self.obey(obligation) } else { self.act_of(&obligation.member) }
     }
 
@@ -111,6 +126,21 @@ impl World<'_> {
             _ => self.command(&"mallory".parse().expect("it is a name")),
         };
         // A member's command from a stranger, a stranger's from a member, the server's from anybody.
+        self.perform(&who, &command).map(|_| ())
+    }
+
+    /// A reviewer looks at a version, and says something about it that perhaps is no approval.
+    fn speak(&mut self, member: &MemberName) -> Verdict {
+        let reference = self.reference(member);
+        let VersionRef { proposal, version, digest } = reference.clone();
+        let subject = Subject { proposal, version: Some(version), digest: Some(digest) };
+        let who = Actor::Member(member.clone());
+        self.perform(&who, &Command::Read(review::Read { subject }))?;
+        let command = match self.dice.below(10) {
+            0..6 => self.object(reference),
+            6 => self.note(reference),
+            _ => self.approve(member, reference),
+        };
         self.perform(&who, &command).map(|_| ())
     }
 
@@ -154,11 +184,13 @@ impl World<'_> {
             24..29 => {
                 Command::ReadObjections(review::ReadObjections { proposal: self.proposal_name(member) })
             }
-            29..45 => self.approve(member),
-            45..57 => self.object(member),
-            57..62 => {
+            29..62 => {
                 let reference = self.reference(member);
-                Command::Note(review::Note { reference, text: self.text(), at: self.places() })
+                match self.dice.below(8) {
+                    0..4 => self.approve(member, reference),
+                    4..7 => self.object(reference),
+                    _ => self.note(reference),
+                }
             }
             62..70 => Command::Resolve(review::Resolve {
                 objection: self.objection(member),
@@ -240,8 +272,7 @@ impl World<'_> {
         review::Propose { facts, summary: summary.to_owned(), ..offer }
     }
 
-    fn approve(&mut self, member: &MemberName) -> Command {
-        let reference = self.reference(member);
+    fn approve(&mut self, member: &MemberName, reference: VersionRef) -> Command {
         let proposal = self.team.review().proposal(&reference.proposal);
         let own: Vec<(ObjectionId, bool, Option<String>)> = proposal.map_or(Vec::new(), |proposal| {
             let own = proposal.objections.iter().filter(|objection| objection.by == *member);
@@ -273,7 +304,11 @@ impl World<'_> {
         Command::Approve(review::Approve { reference, checked: self.places(), ran, resolve })
     }
 
-    fn object(&mut self, member: &MemberName) -> Command {
+    fn note(&mut self, reference: VersionRef) -> Command {
+        Command::Note(review::Note { reference, text: self.text(), at: self.places() })
+    }
+
+    fn object(&mut self, reference: VersionRef) -> Command {
         let failing_test = self.dice.percent(30).then(|| {
             let command = match self.dice.below(12) {
                 0 => " ".to_owned(),
@@ -284,7 +319,6 @@ impl World<'_> {
             let output = self.dice.percent(50).then(|| self.text());
             Run { command, exit: Some(101), output }
         });
-        let reference = self.reference(member);
         Command::Object(review::Object { reference, text: self.text(), at: self.places(), failing_test })
     }
 
@@ -319,7 +353,13 @@ impl World<'_> {
         let own: Vec<&ProposalName> =
             open.iter().filter(|known| known.producer == *member).map(|known| &known.name).collect();
         let all: Vec<&ProposalName> = self.team.review().proposals().map(|known| &known.name).collect();
-        let among = if own.is_empty() || self.dice.percent(15) { all } else { own };
+        let others: Vec<&ProposalName> = open.iter().map(|known| &known.name).collect();
+        let among = match self.dice.below(20) {
+            0 => all,
+            1 | 2 => others,
+            _ if own.is_empty() => others,
+            _ => own,
+        };
         self.dice.pick(&among).map_or_else(nonsense, |name| (*name).clone())
     }
 
@@ -335,7 +375,12 @@ impl World<'_> {
         let all: Vec<&Proposal> = self.team.review().proposals().collect();
         let open = open_proposals(&self.team);
         let theirs: Vec<&Proposal> = open.iter().filter(reviews).copied().collect();
-        let among = if theirs.is_empty() || self.dice.percent(10) { all } else { theirs };
+        let among = match self.dice.below(20) {
+            0 => all,
+            1 => open,
+            _ if theirs.is_empty() => open,
+            _ => theirs,
+        };
         let Some(proposal) = self.dice.pick(&among) else { return forged(nonsense(), 1) };
         let mut numbers: Vec<&Version> = proposal.versions.iter().collect();
         if self.dice.percent(85) {
@@ -371,17 +416,22 @@ impl World<'_> {
 
     /// An objection or a note; a member's own open one rather than any.
     fn objection(&mut self, member: &MemberName) -> ObjectionId {
-        let all: Vec<(ObjectionId, bool)> = self
+        let all: Vec<(ObjectionId, bool, bool)> = self
             .team
             .review()
             .proposals()
             .flat_map(|proposal| &proposal.objections)
-            .map(|known| (known.id, known.by == *member && known.closed.is_none()))
+            .map(|known| (known.id, known.blocks(), known.by == *member))
             .collect();
-        let own: Vec<(ObjectionId, bool)> = all.iter().filter(|(_, own)| *own).copied().collect();
-        let among = if own.is_empty() || self.dice.percent(30) { &all } else { &own };
-        match self.dice.pick(among) {
-            Some((id, _)) if self.dice.percent(97) => *id,
+        let mut among = all.clone();
+        if self.dice.percent(80) && among.iter().any(|(_, open, _)| *open) {
+            among.retain(|(_, open, _)| *open);
+        }
+        if self.dice.percent(60) && among.iter().any(|(.., own)| *own) {
+            among.retain(|(.., own)| *own);
+        }
+        match self.dice.pick(&among) {
+            Some((id, ..)) if self.dice.percent(97) => *id,
             _ => ObjectionId(all.len() as u32 + 1),
         }
     }

@@ -6,7 +6,7 @@ use countersign::judge::CelJudge;
 use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind, Identity, RepoPath};
 use countersign::protocol::escalation::Cause;
 use countersign::protocol::name::{Actor, CircleRef, Digest, MemberName, ObjectionId, ProposalName, Seq};
-use countersign::protocol::review::{Circle, Proposal, Propose};
+use countersign::protocol::review::{Circle, Proposal, ProposalState, Propose};
 use countersign::protocol::time::{Span, Time};
 use countersign::protocol::{
     Adopt, Command, Decision, Event, Obligation, ObligationKind, Team, Violation, charter,
@@ -158,7 +158,12 @@ impl<'a> World<'a> {
     /// What the core says of each proposal is what the oracle works out.
     fn agrees(&self) -> Verdict {
         let (review, history) = (self.team.review(), self.oracle.history());
+        // What is long published is looked at now and then.
+        let all = self.seen.steps.is_multiple_of(8);
         for proposal in review.proposals() {
+            if !all && review.proposal_state(proposal) == ProposalState::Published {
+                continue;
+            }
             let circle = history.circle_state(proposal.circle.as_str());
             let name = proposal.name.as_str();
             let expected = match (circle, history.current(name)) {
