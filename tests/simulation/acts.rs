@@ -63,7 +63,8 @@ impl World<'_> {
                 0..55 => self.discharge(&tempers)?,
                 55..88 => self.try_something()?,
                 88..98 => self.publish()?,
-                _ => self.restart()?,
+                _ if self.dice.percent(20) => self.restart()?,
+                _ => {}
             }
         }
         self.restart()?;
@@ -204,8 +205,8 @@ impl World<'_> {
                 proposal: self.proposal_name(member),
                 reason: self.text(),
             }),
-            84..93 => Command::Confirm(review::Confirm { reference: self.circle_ref() }),
-            93..95 => {
+            84..91 => Command::Confirm(review::Confirm { reference: self.circle_ref() }),
+            91..94 => {
                 let subject = match self.dice.below(4) {
                     0 => self.proposal_name(member).to_string(),
                     1 => self.objection(member).to_string(),
