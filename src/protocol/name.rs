@@ -73,7 +73,7 @@ pub fn is_hidden(c: char) -> bool {
 pub fn skeleton(name: &str) -> String {
     let folded: String = name
         .chars()
-        .filter(|c| c.is_ascii_alphanumeric())
+        .filter(char::is_ascii_alphanumeric)
         .map(|c| match c {
             '0' => 'o',
             '1' | 'i' => 'l',

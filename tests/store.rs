@@ -1,0 +1,15 @@
+//! What every store promises, and what the one on disk adds: modes, the lock, and that damage of
+//! any kind is refused by name and place.
+
+// clippy.toml allows it in tests, but does not see that helpers of an integration test are such.
+#![allow(clippy::unwrap_used)]
+
+#[path = "store/suite.rs"]
+mod suite;
+
+#[path = "store/damage.rs"]
+mod damage;
+#[path = "store/folder.rs"]
+mod folder;
+#[path = "store/views.rs"]
+mod views;
