@@ -15,7 +15,7 @@ use std::time::Duration;
 use countersign::artifact::bundle::{self, Bundles};
 use countersign::artifact::folder::{Extraction, extract, read_dir};
 use countersign::artifact::git::Git;
-use countersign::artifact::repository::Repository;
+use countersign::artifact::repository::{self, Repository};
 use countersign::artifact::{
     Artifacts, Entries, Entry, EntryKind, Failure, Fault, FileStatus, Offer, Refused,
 };
@@ -286,11 +286,14 @@ async fn where_both_merged_each_other_neither_side_hides_a_path() {
     let left = yard.commit(&[(b"a", "100644", b"2"), (b"b", "100644", b"1")], &[&root]);
     let right = yard.commit(&[(b"a", "100644", b"1"), (b"b", "100644", b"2")], &[&root]);
     let target = yard.commit(&[(b"a", "100644", b"2"), (b"b", "100644", b"2")], &[&left, &right]);
-    // Undoes `a`, which from one of the two merge bases looks untouched.
-    let commit = yard.commit(&[(b"a", "100644", b"1"), (b"b", "100644", b"2")], &[&right, &left]);
     yard.set_ref(MAIN, &target);
-    let (_, facts) = yard.open().await.facts(&commit, MAIN).await.unwrap();
-    assert_eq!(paths_of(&facts.paths), ["a", "b"]);
+    // Each undoes one side, and from one of the two merge bases looks as if it touched nothing.
+    let repository = yard.open().await;
+    for (a, b) in [(b"1", b"2"), (b"2", b"1")] {
+        let commit = yard.commit(&[(b"a", "100644", a), (b"b", "100644", b)], &[&right, &left]);
+        let (_, facts) = repository.facts(&commit, MAIN).await.unwrap();
+        assert_eq!(paths_of(&facts.paths), ["a", "b"]);
+    }
 }
 
 #[tokio::test]
@@ -323,6 +326,40 @@ async fn authors_and_co_authors_are_known_by_lower_case_address() {
             ("sec@team.example", "$(id) ; \u{1b}[2J \u{202e}x"),
         ]
     );
+}
+
+#[tokio::test]
+async fn a_commit_has_limits() {
+    let yard = Yard::new();
+    let repository = yard.open().await;
+    let told = |refused: Refused| match refused {
+        Refused::TooLarge { what, count, limit } => (what, count, limit),
+        other => panic!("{other:?}"),
+    };
+
+    let blob = yard.git_as(&["hash-object", "-w", "--stdin"], b"", &APP);
+    let index: String = (0..=repository::PATHS_MAX).map(|n| format!("100644 {blob}\tf{n}\0")).collect();
+    yard.git_as(&["update-index", "-z", "--index-info"], index.as_bytes(), &APP);
+    let tree = yard.git(&["write-tree"]);
+    let wide: Digest = yard.git(&["commit-tree", &tree]).parse().unwrap();
+    let (paths, authors) = (repository::PATHS_MAX as u64, repository::AUTHORS_MAX as u64);
+    let expected = ("paths".to_owned(), paths + 1, paths);
+    assert_eq!(told(refused(repository.facts(&wide, MAIN).await)), expected);
+    assert_eq!(told(refused(repository.files(&wide, None).await)), expected);
+
+    let trailers: String = (0..authors).map(|n| format!("Co-authored-by: A <a{n}@x>\n")).collect();
+    let message = format!("many\n\n{trailers}");
+    let crowd = yard.commit_as(&BEFORE[..1], &[], &CommitWords { message: &message, ..APP });
+    let expected = ("authors".to_owned(), authors + 1, authors);
+    assert_eq!(told(refused(repository.facts(&crowd, MAIN).await)), expected);
+
+    let big = vec![b'\n'; usize::try_from(repository::COUNTED_BYTES_MAX).unwrap() + 1];
+    let commit = yard.commit(&[(b"big", "100644", &big), (b"fits", "100644", &big[1..])], &[]);
+    assert!(repository.has_place(&commit, &place("big")).await.unwrap());
+    assert!(repository.has_place(&commit, &place("fits:8388608")).await.unwrap());
+    assert!(!repository.has_place(&commit, &place("fits:8388609")).await.unwrap());
+    let (what, count, limit) = told(refused(repository.has_place(&commit, &place("big:1")).await));
+    assert_eq!((what.as_str(), count, limit), ("bytes in big", (8 << 20) + 1, repository::COUNTED_BYTES_MAX));
 }
 
 #[tokio::test]
@@ -426,7 +463,8 @@ async fn what_the_repository_is_configured_with_does_not_run() {
     yard.set_ref(&format!("refs/countersign/staging/{commit}"), &commit);
     yard.git(&["replace", commit.as_str(), decoy.as_str()]);
     fs::create_dir_all(yard.bare().join("info")).unwrap();
-    fs::write(yard.bare().join("info/attributes"), "* diff=evil merge=evil filter=evil\n").unwrap();
+    fs::write(yard.bare().join("info/attributes"), "* diff=evil merge=evil filter=evil\na.rs -diff\n")
+        .unwrap();
     fs::create_dir_all(yard.bare().join("hooks")).unwrap();
     for hook in ["reference-transaction", "post-index-change", "update", "fsmonitor-watchman"] {
         fs::copy(&script, yard.bare().join("hooks").join(hook)).unwrap();

@@ -1,7 +1,7 @@
 //! What every store promises, and what the one on disk adds: modes, the lock, and that damage of
 //! any kind is refused by name and place.
 
-// clippy.toml allows it in tests, but does not see that helpers of an integration test are such.
+// clippy.toml allows it in tests, but takes only functions marked as tests for such.
 #![allow(clippy::unwrap_used)]
 
 #[path = "store/suite.rs"]
@@ -9,6 +9,8 @@ mod suite;
 
 #[path = "store/damage.rs"]
 mod damage;
+#[path = "store/disk.rs"]
+mod disk;
 #[path = "store/folder.rs"]
 mod folder;
 #[path = "store/views.rs"]

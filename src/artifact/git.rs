@@ -158,7 +158,7 @@ impl Git {
             return Err(Fault::TimedOut { verb, time_max: self.time_max });
         };
         let (status, stdout, truncated, complaints) = ended.map_err(|source| Fault::NotStarted { source })?;
-        let said = shown(legible(&complaints).trim(), COMPLAINT_BYTES_MAX);
+        let said = shown(legible(&complaints).trim(), usize::MAX);
         Ok(Answer { verb, code: status.code(), stdout, truncated, said })
     }
 }

@@ -14,6 +14,7 @@ pub mod manifest;
 pub mod path;
 pub mod repository;
 
+mod answers;
 mod lines;
 mod unified;
 

@@ -10,7 +10,7 @@ use countersign::store::{Credential, Fault, Head, Reader, Request, Row, Writer};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::suite::{member, row, single_rows, team};
+use super::suite::{copy_of, member, row, single_rows, team};
 
 const ROWS: u64 = 40;
 
@@ -35,16 +35,6 @@ fn fill(folder: &Path) -> (impl Writer + use<>, SqliteReader) {
         writer.commit(&single_rows(team, 1, ROWS)).unwrap();
     }
     (writer, reader)
-}
-
-fn copy_of(folder: &Path) -> TempDir {
-    let copy = tempfile::tempdir().unwrap();
-    for file in ["countersign.db", "countersign.db-wal", "witness"] {
-        if folder.join(file).exists() {
-            fs::copy(folder.join(file), copy.path().join(file)).unwrap();
-        }
-    }
-    copy
 }
 
 fn database(folder: &TempDir) -> PathBuf {

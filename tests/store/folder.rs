@@ -125,6 +125,7 @@ fn a_newer_form_that_stands_in_the_wal_alone_is_refused_too() {
     assert!(matches!(refused, Err(Fault::Newer { found: 3, known: 1 })), "{refused:?}");
     let after = contents(killed.path());
     assert!(before.iter().all(|(file, bytes)| after[file] == *bytes));
+    assert!(!after.contains_key("lock"), "it was refused before the folder was taken");
 }
 
 #[test]

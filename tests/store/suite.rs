@@ -398,6 +398,17 @@ fn in_memory_damage_and_a_cut_tail_are_refused_by_place() {
     assert!(cut(home.writer().err()));
 }
 
+/// The files that a killed server leaves behind.
+pub fn copy_of(folder: &Path) -> TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for file in ["countersign.db", "countersign.db-wal", "witness"] {
+        if folder.join(file).exists() {
+            std::fs::copy(folder.join(file), copy.path().join(file)).unwrap();
+        }
+    }
+    copy
+}
+
 pub fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777

@@ -128,7 +128,8 @@ impl SqliteWriter {
         self.conn.prepare_cached(sql)?.execute([]).map(drop)
     }
 
-    /// What a fault before COMMIT comes to: nothing was stored, once the transaction is gone.
+    /// What a fault before the commit took place comes to: nothing was stored, once the transaction is
+    /// gone.
     fn roll_back(&mut self, error: &rusqlite::Error) -> CommitFault {
         let reason = words(error);
         // SQLite ends the transaction by itself after some faults.
@@ -138,13 +139,15 @@ impl SqliteWriter {
         CommitFault::NotStored { reason }
     }
 
-    /// What a fault of COMMIT itself comes to. A full disk is known to be one before the commit's mark
-    /// was written whole; after anything else the rows may be there at the next start.
+    /// What a fault of COMMIT itself comes to. Only a full disk is known not to have stored anything:
+    /// SQLite reports it for a write, never for a sync, and writes the frame that makes a transaction
+    /// count last of all, so that one is missing or torn, and ignored at every later start. (It takes
+    /// the transaction back by itself then.) After anything else the rows may be there.
     fn judge_commit(&mut self, error: &rusqlite::Error) -> CommitFault {
-        if error.sqlite_error_code() == Some(ErrorCode::DiskFull) && !self.conn.is_autocommit() {
-            return self.roll_back(error);
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => self.roll_back(error),
+            _ => self.end(words(error)),
         }
-        self.end(words(error))
     }
 
     fn end(&mut self, reason: String) -> CommitFault {

@@ -1,0 +1,141 @@
+//! What git's answers mean: the forms of its plumbing, read strictly.
+
+use std::collections::BTreeMap;
+
+use super::{EntryKind, FileChange, FileStatus, legible};
+use crate::protocol::artifact::{Identity, RepoPath};
+use crate::protocol::name::Digest;
+
+/// The records of a `-z` answer.
+pub(super) fn records(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split_inclusive(|byte| *byte == 0).map(|record| record.strip_suffix(b"\0").unwrap_or(record))
+}
+
+/// A line of `ls-tree -l`.
+pub(super) struct TreeRecord {
+    pub(super) kind: EntryKind,
+    pub(super) id: Digest,
+    pub(super) size: u64,
+    pub(super) path: Vec<u8>,
+}
+
+impl TreeRecord {
+    /// `<mode> SP <type> SP <id> SP <size, padded> TAB <path>`. A folder is none.
+    pub(super) fn parse(record: &[u8]) -> Option<Self> {
+        let tab = record.iter().position(|byte| *byte == b'\t')?;
+        let mut words = std::str::from_utf8(&record[..tab]).ok()?.split_ascii_whitespace();
+        let (mode, _, id, size) = (words.next()?, words.next()?, words.next()?, words.next()?);
+        let kind = match mode {
+            "120000" => EntryKind::Symlink,
+            "160000" => EntryKind::Submodule,
+            "100755" => EntryKind::Executable,
+            // Old trees hold 100664.
+            file if file.starts_with("100") => EntryKind::File,
+            _ => return None,
+        };
+        let size = if kind == EntryKind::Submodule { 0 } else { size.parse().ok()? };
+        Some(Self { kind, id: id.parse().ok()?, size, path: record[tab + 1..].to_vec() })
+    }
+}
+
+/// The raw records, then the numbers, of `diff-tree -z --raw --numstat`.
+pub(super) fn parse_changes(bytes: &[u8]) -> Option<Vec<FileChange>> {
+    let mut changes: BTreeMap<&[u8], FileChange> = BTreeMap::new();
+    let mut records = records(bytes);
+    while let Some(record) = records.next() {
+        if let Some(raw) = record.strip_prefix(b":") {
+            let path = records.next()?;
+            let words: Vec<&str> = std::str::from_utf8(raw).ok()?.split(' ').collect();
+            let &[old_mode, new_mode, old_id, new_id, status] = words.as_slice() else { return None };
+            let status = match status {
+                "A" => FileStatus::Added,
+                "D" => FileStatus::Deleted,
+                "T" => FileStatus::TypeChanged,
+                "M" if old_id == new_id && old_mode != new_mode => FileStatus::ModeChanged,
+                "M" => FileStatus::Modified,
+                _ => return None,
+            };
+            let path_of = RepoPath::from_bytes(path);
+            let change =
+                FileChange { path: path_of, status, added_lines: 0, deleted_lines: 0, binary: false };
+            changes.insert(path, change);
+        } else {
+            let mut fields = record.splitn(3, |byte| *byte == b'\t');
+            let (added, deleted, path) = (fields.next()?, fields.next()?, fields.next()?);
+            let change = changes.get_mut(path)?;
+            let number = |digits: &[u8]| std::str::from_utf8(digits).ok()?.parse().ok();
+            if (added, deleted) == (b"-", b"-") {
+                change.binary = true;
+            } else {
+                (change.added_lines, change.deleted_lines) = (number(added)?, number(deleted)?);
+            }
+        }
+    }
+    Some(changes.into_values().collect())
+}
+
+/// A commit with its author and co-authors. None where git's answer has another form.
+pub(super) fn parse_authors(record: &[u8]) -> Option<(Digest, Vec<Identity>)> {
+    let text = legible(record);
+    let mut lines = text.split('\n');
+    let id = lines.next()?.parse().ok()?;
+    let (email, name) = (lines.next()?, lines.next()?);
+    let mut identities = vec![identity(name, email)];
+    for trailer in lines.filter(|line| !line.trim().is_empty()) {
+        identities.extend(co_authors(trailer));
+    }
+    Some((id, identities))
+}
+
+fn identity(name: &str, email: &str) -> Identity {
+    Identity { email: email.trim().to_lowercase(), name: name.trim().to_owned() }
+}
+
+/// Whoever a trailer names: each address in angle brackets, or else the whole text.
+fn co_authors(trailer: &str) -> Vec<Identity> {
+    let mut found = Vec::new();
+    let mut rest = trailer;
+    while let Some((name, after)) = rest.split_once('<') {
+        let Some((email, after)) = after.split_once('>') else { break };
+        // `<<a@b>` is a@b to whoever reads it.
+        found.push(identity(name.trim_start_matches([',', ';', ' ']), email.trim_start_matches('<')));
+        rest = after;
+    }
+    if found.is_empty() {
+        let text = trailer.trim_matches(['<', '>', ' ']);
+        let (email, name) = if text.contains('@') { (text, "") } else { ("", text) };
+        found.push(identity(name, email));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trailer_names_everyone_in_it() {
+        let emails = |text: &str| co_authors(text).into_iter().map(|i| i.email).collect::<Vec<_>>();
+        assert_eq!(emails("Sec <SEC@Team.example>"), ["sec@team.example"]);
+        assert_eq!(emails("A <a@x>, B <b@x>"), ["a@x", "b@x"]);
+        assert_eq!(emails("sec@team.example"), ["sec@team.example"]);
+        assert_eq!(emails("\"X <sec@x>\" <other@x>"), ["sec@x", "other@x"]);
+        assert_eq!(emails("<<sec@x>"), ["sec@x"]);
+        assert_eq!(emails("Sec <sec@x"), ["sec <sec@x"]);
+        assert_eq!(co_authors("just a name")[0].name, "just a name");
+    }
+
+    #[test]
+    fn a_tree_record_is_read_or_refused() {
+        let id = "1".repeat(40);
+        let kind = |mode: &str, size: &str| {
+            let record = format!("{mode} any {id} {size:>7}\ta\tb c");
+            TreeRecord::parse(record.as_bytes()).map(|record| (record.kind, record.size, record.path))
+        };
+        assert_eq!(kind("100644", "12"), Some((EntryKind::File, 12, b"a\tb c".to_vec())));
+        assert_eq!(kind("100664", "0"), Some((EntryKind::File, 0, b"a\tb c".to_vec())));
+        assert_eq!(kind("160000", "-"), Some((EntryKind::Submodule, 0, b"a\tb c".to_vec())));
+        assert_eq!(kind("040000", "-"), None);
+        assert_eq!(kind("100644", "-"), None);
+    }
+}

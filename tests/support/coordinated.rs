@@ -1,0 +1,410 @@
+//! The first stage: the core behind the coordinator, over the memory store, with a clock that moves by
+//! hand. What git would know is told as facts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use countersign::coordinator::{Clock, Coordinator, HandClock, Refusal, RequestKey, TeamHandle};
+use countersign::judge::CelJudge;
+use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind, Identity, RepoPath};
+use countersign::protocol::escalation::{self, Decision};
+use countersign::protocol::name::{Actor, Digest, Malformed, ProposalName, VersionRef};
+use countersign::protocol::review::{self, NamedPlace, Requirement, Run, requirement};
+use countersign::protocol::time::{Span, Time};
+use countersign::protocol::{Adopt, Answer, Command, Team, Violation, charter};
+use countersign::store::memory::MemoryStore;
+use sha2::{Digest as _, Sha256};
+use tokio::runtime::Runtime;
+
+use super::play::{Act, Files, Proposing, Ran, Refusal as Shown, Seen, Stage, Standing, charter_text};
+
+/// When every play begins.
+pub fn opening() -> Time {
+    "2026-01-01T09:00:00Z".parse().unwrap()
+}
+
+pub struct Coordinated {
+    runtime: Runtime,
+    store: MemoryStore,
+    clock: Arc<HandClock>,
+    team: TeamHandle,
+    coordinator: Option<Coordinator>,
+    /// The files of each version, by digest: what git would know.
+    files: BTreeMap<String, BTreeMap<String, String>>,
+    commits: u32,
+}
+
+impl Coordinated {
+    pub fn with_charter(name: &str) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (store, clock) = (MemoryStore::new(), Arc::new(HandClock::at(opening())));
+        let text = charter_text(name);
+        let parsed = charter::parse(&format!("{name}.toml"), &text).unwrap_or_else(|found| panic!("{found}"));
+        let digest = Digest::of_bytes(Sha256::digest(&text).into());
+        let (coordinator, team) = runtime.block_on(async {
+            let coordinator = open(&store, &clock);
+            let team = coordinator.add_team(Adopt { text, digest, charter: parsed }).await.unwrap();
+            (coordinator, team)
+        });
+        let (coordinator, files) = (Some(coordinator), BTreeMap::new());
+        Self { runtime, store, clock, team, coordinator, files, commits: 0 }
+    }
+
+    fn command(&mut self, act: &Act) -> Result<Command, Malformed> {
+        Ok(match act {
+            Act::Propose(proposing) => Command::Propose(Box::new(self.propose(proposing)?)),
+            Act::Show { subject } => Command::Read(review::Read { subject: subject.parse()? }),
+            Act::Objections { proposal } => {
+                Command::ReadObjections(review::ReadObjections { proposal: proposal.parse()? })
+            }
+            Act::Approve { reference, checked, ran, resolve, .. } => Command::Approve(review::Approve {
+                checked: self.places(reference, checked)?,
+                reference: reference.parse()?,
+                ran: ran.iter().map(run).collect(),
+                resolve: resolve.iter().map(|id| id.parse()).collect::<Result<_, _>>()?,
+            }),
+            Act::Object { reference, text, at, failing_test, .. } => Command::Object(review::Object {
+                at: self.places(reference, at)?,
+                reference: reference.parse()?,
+                text: text.clone(),
+                failing_test: failing_test.as_ref().map(run),
+            }),
+            Act::Note { reference, text, at } => Command::Note(review::Note {
+                at: self.places(reference, at)?,
+                reference: reference.parse()?,
+                text: text.clone(),
+            }),
+            Act::Resolve { objection, mistaken, reason } => Command::Resolve(review::Resolve {
+                objection: objection.parse()?,
+                mistaken: *mistaken,
+                reason: reason.clone(),
+            }),
+            Act::Overrule { objection, reason } => {
+                Command::Overrule(review::Overrule { objection: objection.parse()?, reason: reason.clone() })
+            }
+            Act::Withdraw { proposal, reason } => {
+                Command::Withdraw(review::Withdraw { proposal: proposal.parse()?, reason: reason.clone() })
+            }
+            Act::Confirm { reference } => Command::Confirm(review::Confirm { reference: reference.parse()? }),
+            Act::Escalate { subject, text } => {
+                Command::Escalate(escalation::Escalate { subject: subject.clone(), text: text.clone() })
+            }
+            Act::Answer { escalation, decision, reason } => Command::AnswerEscalation(escalation::Answer {
+                escalation: escalation.parse()?,
+                decision: *Decision::ALL
+                    .iter()
+                    .find(|(name, _)| name == decision)
+                    .map(|(_, known)| known)
+                    .unwrap(),
+                reason: reason.clone(),
+            }),
+            Act::Explain { .. } => unreachable!("explain is no command"),
+        })
+    }
+
+    fn propose(&mut self, proposing: &Proposing) -> Result<review::Propose, Malformed> {
+        let mut content = Sha256::new();
+        for (path, text) in &proposing.files {
+            content.update(format!("{path}\0{text}\0"));
+        }
+        let content = Digest::of_bytes(content.finalize().into());
+        let identity = |email: &String| Identity { email: email.to_lowercase(), name: email.clone() };
+        let mut authors: Vec<Identity> =
+            proposing.author.iter().chain(&proposing.co_authors).map(identity).collect();
+        authors.sort();
+        let in_git = self.team.peek(|team| team.adopted().unwrap().charter.repository.is_some());
+        let (kind, digest) = if in_git {
+            self.commits += 1;
+            let id = Sha256::digest(format!("{content} {}", self.commits));
+            (ArtifactKind::Commit, Digest::of_bytes(id.into()))
+        } else {
+            (ArtifactKind::Bundle, content.clone())
+        };
+        self.files.insert(digest.to_string(), proposing.files.clone());
+        Ok(review::Propose {
+            proposal: proposing.proposal.parse::<ProposalName>()?,
+            artifact: Artifact { kind, digest, content, base: None },
+            facts: ArtifactFacts {
+                empty: proposing.empty,
+                paths: proposing.touched.iter().map(|path| RepoPath::from_bytes(path.as_bytes())).collect(),
+                authors,
+            },
+            summary: proposing.summary.clone(),
+            answers: proposing
+                .answers
+                .iter()
+                .map(|(id, text)| Ok((id.parse()?, text.clone())))
+                .collect::<Result<_, Malformed>>()?,
+            after: proposing.after,
+        })
+    }
+
+    fn places(&self, reference: &str, places: &[String]) -> Result<Vec<NamedPlace>, Malformed> {
+        let reference: VersionRef = reference.parse()?;
+        let named = self.files.iter().find(|(digest, _)| digest.starts_with(reference.digest.as_str()));
+        let lines =
+            |path: &str| named.and_then(|(_, files)| files.get(path)).map(|text| text.lines().count());
+        let mut found = Vec::new();
+        for text in places {
+            let place: countersign::protocol::artifact::Place = text.parse()?;
+            let lines = lines(place.path.as_str());
+            let has = lines.is_some_and(|count| place.lines.is_none_or(|(_, last)| last as usize <= count));
+            found.push(NamedPlace { place, found: has });
+        }
+        Ok(found)
+    }
+}
+
+fn open(store: &MemoryStore, clock: &Arc<HandClock>) -> Coordinator {
+    let (writer, reader) = (store.writer().unwrap(), store.reader());
+    Coordinator::start(Box::new(writer), Arc::new(reader), Arc::new(CelJudge::shipped()), clock.clone())
+        .unwrap()
+}
+
+fn run(ran: &Ran) -> Run {
+    Run { command: ran.command.clone(), exit: ran.exit, output: ran.output.clone() }
+}
+
+/// What the guarded repository of a play holds at first.
+pub fn landed() -> Files {
+    let files =
+        [("README.md", "atlas\n"), ("docs/guide.md", "one\ntwo\nthree\n"), ("src/main.rs", "fn main() {}\n")];
+    files.map(|(path, text)| (path.to_owned(), text.to_owned())).into()
+}
+
+impl Stage for Coordinated {
+    fn base(&self) -> Option<Files> {
+        let in_git = self.team.peek(|team| team.adopted().unwrap().charter.repository.is_some());
+        in_git.then(landed)
+    }
+
+    fn act(&mut self, member: &str, act: &Act) -> Seen {
+        let who: Actor = member.parse().unwrap();
+        if let Act::Explain { name } = act {
+            let member = who.member().unwrap();
+            return Seen::Requirements {
+                lines: self.team.peek(|team| explained(&self.team, team, name, member)),
+            };
+        }
+        let command = match self.command(act) {
+            Ok(command) => command,
+            Err(malformed) => return refused_as_malformed(&malformed),
+        };
+        let request = match act {
+            Act::Propose(proposing) => proposing.request.clone(),
+            Act::Approve { request, .. } | Act::Object { request, .. } => request.clone(),
+            _ => None,
+        };
+        let key = request.map(|id| {
+            // A commit made anew for the same files is the same request.
+            let asked = match act {
+                Act::Propose(proposing) => format!("{:?}", Proposing { after: 0, ..(**proposing).clone() }),
+                act => format!("{act:?}"),
+            };
+            RequestKey { id, digest: Digest::of_bytes(Sha256::digest(asked).into()) }
+        });
+        let outcome = self.runtime.block_on(async {
+            let done = self.team.submit(who, command, key).await;
+            // What the server owes the world is done before anybody looks again.
+            while !self.team.peek(|team| team.effects().is_empty()) {
+                tokio::task::yield_now().await;
+            }
+            done
+        });
+        match outcome {
+            Ok(done) => seen(&self.team, act, done.answer),
+            Err(Refusal::Rejected { rejection, .. }) => {
+                Seen::Refused { violations: rejection.violations().iter().map(shown).collect() }
+            }
+            Err(fault) => panic!("{fault}"),
+        }
+    }
+
+    fn standing(&mut self) -> Standing {
+        let (judge, now) = (self.team.judge(), self.clock.now());
+        self.team.peek(|team| standing(team, judge, now))
+    }
+
+    fn wait(&mut self, span: Span) {
+        self.clock.advance(span);
+    }
+
+    fn restart(&mut self) {
+        let name = self.team.name().clone();
+        let ended = self.coordinator.take().unwrap();
+        self.runtime.block_on(async {
+            ended.shutdown().await;
+            let coordinator = open(&self.store, &self.clock);
+            self.team = coordinator.team(&name).unwrap();
+            self.coordinator = Some(coordinator);
+        });
+    }
+}
+
+fn shown(violation: &Violation) -> Shown {
+    Shown { code: violation.code().to_owned(), message: violation.to_string(), remedy: violation.remedy() }
+}
+
+/// As the server answers a text that is not of its form.
+pub fn refused_as_malformed(malformed: &Malformed) -> Seen {
+    let violation = Violation::Malformed {
+        argument: "argument".to_owned(),
+        expected: malformed.expected.to_owned(),
+        given: malformed.given.clone(),
+        form: malformed.form.to_owned(),
+    };
+    Seen::Refused { violations: vec![shown(&violation)] }
+}
+
+fn seen(team: &TeamHandle, act: &Act, answer: Answer) -> Seen {
+    match answer {
+        Answer::Proposed { reference, escalated, .. } => Seen::Proposed {
+            reference: reference.to_string(),
+            escalated: escalated.iter().map(ToString::to_string).collect(),
+        },
+        Answer::Read { reference } => Seen::Shown { reference: reference.to_string() },
+        Answer::ObjectionsRead { proposal } => {
+            let Act::Objections { .. } = act else { unreachable!() };
+            Seen::Objections { lines: team.peek(|team| objections(team, &proposal)) }
+        }
+        Answer::Approved { reference, .. } => Seen::Approved { reference: reference.to_string() },
+        Answer::Raised { objection, reference } => {
+            Seen::Raised { id: objection.to_string(), reference: reference.to_string() }
+        }
+        Answer::ObjectionClosed { objection } => Seen::Closed { id: objection.to_string() },
+        Answer::Withdrawn { cooldown_until, flips, flips_left } => {
+            Seen::Withdrawn { flips, flips_left, until: cooldown_until.to_string() }
+        }
+        Answer::Confirmed { complete, waiting_for, .. } => {
+            Seen::Confirmed { complete, waiting_for: waiting_for.iter().map(ToString::to_string).collect() }
+        }
+        Answer::Escalated { escalation } => Seen::Escalated { id: escalation.to_string() },
+        Answer::EscalationAnswered { escalation } => Seen::Answered { id: escalation.to_string() },
+        other => panic!("no member gets {other:?}"),
+    }
+}
+
+fn objections(team: &Team, proposal: &ProposalName) -> Vec<String> {
+    let known = &team.review().proposal(proposal).unwrap().objections;
+    let line = |objection: &review::Objection| {
+        let places: Vec<String> = objection.places.iter().map(ToString::to_string).collect();
+        let lenses: Vec<String> = objection.lenses.iter().map(ToString::to_string).collect();
+        let kind = match objection.kind {
+            review::ObjectionKind::Objection => "objection",
+            review::ObjectionKind::Note => "note",
+        };
+        objection_line(
+            &objection.id.to_string(),
+            kind,
+            objection.by.as_str(),
+            &lenses,
+            objection.version,
+            objection.status(),
+            &objection.text,
+            &places,
+        )
+    };
+    known.iter().map(line).collect()
+}
+
+/// One objection or note, as a play shows it.
+#[allow(clippy::too_many_arguments)] // A line has as many parts.
+pub fn objection_line(
+    id: &str,
+    kind: &str,
+    by: &str,
+    lenses: &[String],
+    version: u32,
+    status: &str,
+    text: &str,
+    places: &[String],
+) -> String {
+    let at = if places.is_empty() { String::new() } else { format!(" at {}", places.join(", ")) };
+    format!("{id} {kind} by {by} ({}) on version {version}, {status}: \"{text}\"{at}", lenses.join(", "))
+}
+
+fn explained(
+    handle: &TeamHandle,
+    team: &Team,
+    name: &str,
+    member: &countersign::protocol::name::MemberName,
+) -> Vec<String> {
+    let charter = &team.adopted().unwrap().charter;
+    let proposal = team.review().proposals().find(|proposal| proposal.name.as_str() == name);
+    let circle = match proposal {
+        Some(proposal) => team.review().circle(&proposal.circle).unwrap(),
+        None => team.review().circles().find(|circle| circle.name.as_str() == name).unwrap(),
+    };
+    let all = requirement::of_circle(team, charter, handle.judge(), circle, member);
+    let about = |requirement: &&Requirement| {
+        proposal.is_none_or(|wanted| requirement.proposal.as_ref().is_none_or(|named| *named == wanted.name))
+    };
+    let line = |requirement: &Requirement| {
+        let who: Vec<String> = requirement.who.iter().map(ToString::to_string).collect();
+        requirement_line(
+            requirement.state.as_str(),
+            &requirement.name(),
+            &who,
+            &requirement.detail,
+            &requirement.command,
+        )
+    };
+    all.iter().filter(about).map(line).collect()
+}
+
+/// One requirement, as a play shows it: what is met in one line, what isn't with its remedy.
+pub fn requirement_line(state: &str, name: &str, who: &[String], detail: &str, command: &str) -> String {
+    if who.is_empty() {
+        format!("{state} {name}")
+    } else {
+        format!("{state} {name}: {detail}; {} can: {command}", who.join(", "))
+    }
+}
+
+/// The standing, from the state.
+pub fn standing(team: &Team, judge: &dyn countersign::protocol::rule::Judge, now: Time) -> Standing {
+    let adopted = team.adopted().unwrap();
+    let review = team.review();
+    let circles = review.circles().map(|circle| {
+        let reference = review.circle_ref(adopted.revision, circle);
+        let manifest = match &circle.completed {
+            Some(completed) => completed.manifest.clone(),
+            None => review.manifest(adopted.revision, circle),
+        };
+        let confirmed = review.confirmed(circle, &manifest).map(ToString::to_string).collect();
+        (circle.name.to_string(), reference.to_string(), circle.state.as_str().to_owned(), confirmed)
+    });
+    let proposals = adopted.charter.phases.iter().flat_map(|phase| &phase.deliverables);
+    let proposals = proposals.filter_map(|deliverable| review.proposal(&deliverable.name)).map(|proposal| {
+        let (_, phase) = adopted.charter.phase(&proposal.phase).unwrap();
+        let counts = phase.reviewers_of(&proposal.producer).filter_map(|edge| {
+            let current = proposal.current().filter(|_| proposal.withdrawal.is_none())?;
+            let approved = current.approved_by(&edge.reviewer);
+            let overruled = current.overruled.contains(&edge.reviewer);
+            let mark = if approved { "" } else { ", overruled" };
+            (approved || overruled).then(|| format!("{} ({}{mark})", edge.reviewer, edge.lens))
+        });
+        let reference = proposal.current().map(|_| proposal.current_ref()).unwrap_or_default();
+        (
+            proposal.name.to_string(),
+            reference,
+            review.proposal_state(proposal).as_str().to_owned(),
+            counts.collect(),
+            proposal.open_objections().map(|objection| objection.id.to_string()).collect(),
+        )
+    });
+    let obligations = team
+        .all_obligations(judge, now)
+        .into_iter()
+        .map(|owed| (owed.member.to_string(), owed.kind.as_str().to_owned(), owed.subject, owed.command));
+    let escalations = team.escalations().open().map(|escalation| {
+        let opened = &escalation.opened;
+        (opened.id.to_string(), opened.cause.to_string(), opened.subject.clone())
+    });
+    Standing {
+        circles: circles.collect(),
+        proposals: proposals.collect(),
+        obligations: obligations.collect(),
+        escalations: escalations.collect(),
+    }
+}
