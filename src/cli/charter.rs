@@ -24,7 +24,9 @@ pub struct CharterArgs {
 #[derive(Subcommand, Debug)]
 enum CharterCommand {
     /// Checks a charter file, here, and shows what is wrong at its place
-    #[command(after_help = "Example:\n  countersign charter check charter.toml\n\nRefused with CHARTER_REFUSED.")]
+    #[command(
+        after_help = "Example:\n  countersign charter check charter.toml\n\nRefused with CHARTER_REFUSED."
+    )]
     Check {
         /// The file
         file: PathBuf,
@@ -47,7 +49,8 @@ impl CharterArgs {
         let speaker = Speaker::connect(global).await?;
         let charter = speaker.client.get_charter(GetCharterRequest {}).await?;
         let title = format!("charter of {}, revision {}", charter.team, charter.revision);
-        let text = format!("{} sha256 {}\n{}", title, charter.digest, Fence::fresh()?.around(&title, &charter.text));
+        let text =
+            format!("{} sha256 {}\n{}", title, charter.digest, Fence::fresh()?.around(&title, &charter.text));
         Ok(Answer::new(
             json!({
                 "team": charter.team,

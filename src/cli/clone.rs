@@ -111,8 +111,13 @@ impl CloneFolder {
         if answered.success {
             return Ok(());
         }
-        let said: Vec<String> =
-            answered.err.lines().filter(|line| !line.trim().is_empty()).take(GIT_LINES_MAX).map(visible).collect();
+        let said: Vec<String> = answered
+            .err
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .take(GIT_LINES_MAX)
+            .map(visible)
+            .collect();
         let table = Failure::from(Violation::NotStaged { commit: commit.to_string() });
         let message = format!("git did not push {commit} to {}:\n{}", visible(url), said.join("\n"));
         let remedy = format!("see that you can push there: git push {} {refspec}", visible(url));

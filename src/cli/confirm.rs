@@ -28,7 +28,10 @@ impl Confirm {
         let mut text = if confirmed.complete {
             format!("{circle} is complete\n")
         } else {
-            format!("{circle} is confirmed; it waits for {}\n", visible(&words::names(&confirmed.waiting_for)))
+            format!(
+                "{circle} is confirmed; it waits for {}\n",
+                visible(&words::names(&confirmed.waiting_for))
+            )
         };
         text.push_str(&words::woke(&confirmed.woke, words::now()));
         Ok(Answer::new(

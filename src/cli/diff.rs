@@ -55,7 +55,9 @@ impl Diff {
 /// The version, and the number of the earlier one; 0 for its base.
 fn range(text: &str) -> Result<(String, u32), Failure> {
     let Some((earlier, version)) = text.rsplit_once("..") else { return Ok((text.to_owned(), 0)) };
-    let wrong = || Failure::usage(format!("{text:?} is not a range of versions: give NAME@N..M, such as parser@1..2"));
+    let wrong = || {
+        Failure::usage(format!("{text:?} is not a range of versions: give NAME@N..M, such as parser@1..2"))
+    };
     let earlier: Subject = earlier.parse().map_err(|_| wrong())?;
     let (Some(from), None) = (earlier.version, &earlier.digest) else { return Err(wrong()) };
     let version: Subject = format!("{}@{version}", earlier.proposal).parse().map_err(|_| wrong())?;
@@ -76,7 +78,9 @@ mod tests {
         assert_eq!(parsed("parser@2:41d0c9aa1e53"), Some(("parser@2:41d0c9aa1e53".to_owned(), 0)));
         assert_eq!(parsed("parser@1..3"), Some(("parser@3".to_owned(), 1)));
         assert_eq!(parsed("parser@1..3:41d0c9aa1e53"), Some(("parser@3:41d0c9aa1e53".to_owned(), 1)));
-        for wrong in ["parser..2", "parser@2..1", "parser@2..2", "parser@1..x", "parser@1:41d0c9aa1e53..2", ".."] {
+        for wrong in
+            ["parser..2", "parser@2..1", "parser@2..2", "parser@1..x", "parser@1:41d0c9aa1e53..2", ".."]
+        {
             assert_eq!(parsed(wrong), None, "{wrong}");
         }
     }

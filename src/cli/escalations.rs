@@ -31,7 +31,11 @@ impl Escalate {
     pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
         let text = self.text_file.or(self.text, "TEXT", "text")?;
         let speaker = Speaker::connect(global).await?;
-        let request = EscalateRequest { request_id: self.write.id(), subject: self.subject.clone(), text: text.clone() };
+        let request = EscalateRequest {
+            request_id: self.write.id(),
+            subject: self.subject.clone(),
+            text: text.clone(),
+        };
         let escalated = speaker.client.escalate(request).await?;
         let stored = [("text".to_owned(), text.as_str())];
         let told = format!(
@@ -146,8 +150,13 @@ fn described(escalation: &Escalation, fence: &Fence) -> String {
     out.push('\n');
     out.push_str(&fence.around(&id, &escalation.text));
     for waiting in &escalation.waiting_on {
-        let since = waiting.since.as_ref().map_or_else(String::new, |since| format!(" since {}", time_of(since)));
-        out.push_str(&format!("  waits for {}: {}{since}\n", visible(&waiting.member), visible(&waiting.kind)));
+        let since =
+            waiting.since.as_ref().map_or_else(String::new, |since| format!(" since {}", time_of(since)));
+        out.push_str(&format!(
+            "  waits for {}: {}{since}\n",
+            visible(&waiting.member),
+            visible(&waiting.kind)
+        ));
     }
     if escalation.decision.is_empty() {
         for decision in &escalation.decisions {

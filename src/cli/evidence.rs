@@ -94,10 +94,17 @@ fn placed<'a, T: Clone + Send + Sync + 'static>(
     indices.zip(matches.get_many::<T>(id).into_iter().flatten().cloned())
 }
 
-fn before<'a>(ran: &'a mut [(usize, RanOne)], index: usize, flag: &str) -> Result<&'a mut RanOne, clap::Error> {
+fn before<'a>(
+    ran: &'a mut [(usize, RanOne)],
+    index: usize,
+    flag: &str,
+) -> Result<&'a mut RanOne, clap::Error> {
     let one = ran.iter_mut().rev().find(|(ran, _)| *ran < index);
     one.map(|(_, one)| one).ok_or_else(|| {
-        clap::Error::raw(ErrorKind::MissingRequiredArgument, format!("{flag} belongs to the --ran before it, and there is none\n"))
+        clap::Error::raw(
+            ErrorKind::MissingRequiredArgument,
+            format!("{flag} belongs to the --ran before it, and there is none\n"),
+        )
     })
 }
 
@@ -122,7 +129,8 @@ mod tests {
 
     #[test]
     fn each_command_keeps_what_follows_it() {
-        let ran = parse(&["--ran", "a", "--ran", "b", "--exit", "-1", "--output", "@o", "--ran=c", "--exit=0"]);
+        let ran =
+            parse(&["--ran", "a", "--ran", "b", "--exit", "-1", "--output", "@o", "--ran=c", "--exit=0"]);
         let expected = [("a", None, false), ("b", Some(-1), true), ("c", Some(0), false)];
         assert_eq!(ran.unwrap(), expected.map(|(command, exit, output)| (command.to_owned(), exit, output)));
         assert_eq!(parse(&[]), Ok(Vec::new()));
@@ -132,7 +140,9 @@ mod tests {
     fn what_belongs_to_nothing_or_stands_twice_is_refused() {
         assert!(parse(&["--output", "@o", "--ran", "a"]).unwrap_err().contains("there is none"));
         assert!(parse(&["--exit", "1"]).unwrap_err().contains("there is none"));
-        assert!(parse(&["--ran", "a", "--exit", "1", "--exit", "2"]).unwrap_err().contains("twice for --ran a"));
+        assert!(
+            parse(&["--ran", "a", "--exit", "1", "--exit", "2"]).unwrap_err().contains("twice for --ran a")
+        );
         assert!(parse(&["--ran", "a", "--output", "o"]).unwrap_err().contains("@o"));
     }
 }

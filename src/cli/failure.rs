@@ -53,6 +53,8 @@ pub struct Failure {
     pub exit: Exit,
     /// Every unmet condition; at least one.
     pub unmet: Vec<Unmet>,
+    /// How many more there are, where the server could not tell all.
+    pub more: u32,
     /// The id with which to ask again, where the outcome is unknown.
     pub request_id: Option<String>,
 }
@@ -67,7 +69,7 @@ impl Failure {
             rule: String::new(),
             facts: Map::new(),
         };
-        Self { exit: Exit::Refused, unmet: vec![unmet], request_id: None }
+        Self { exit, unmet: vec![unmet], more: 0, request_id: None }
     }
 
     /// A refusal that needs no server to be known.
@@ -89,7 +91,11 @@ impl Failure {
 
     /// Something of the system's, such as a file that can't be written.
     pub fn io(what: impl fmt::Display, problem: &std::io::Error) -> Self {
-        Self::refused("IO", format!("{what}: {problem}"), "look at the path and its permissions, then run it again")
+        Self::refused(
+            "IO",
+            format!("{what}: {problem}"),
+            "look at the path and its permissions, then run it again",
+        )
     }
 
     /// With a fact.
@@ -120,6 +126,9 @@ impl Failure {
             out.insert("request_id".to_owned(), request_id.clone().into());
         }
         out.insert("violations".to_owned(), self.unmet.iter().map(Unmet::json).collect());
+        if self.more > 0 {
+            out.insert("more".to_owned(), self.more.into());
+        }
         out.into()
     }
 }
@@ -147,6 +156,7 @@ impl From<client::Failure> for Failure {
             Client::Refused(rejection) => Self {
                 exit: Exit::Refused,
                 unmet: rejection.violations.into_iter().map(Unmet::from).collect(),
+                more: rejection.more,
                 request_id: None,
             },
             Client::Unreachable { address, .. } => {
@@ -182,7 +192,7 @@ impl From<client::Failure> for Failure {
                     .with("address", address)
             }
             Client::Broken { code, .. } => {
-                Self::refused(code, message, "the operator can look into the server's log")
+                Self::refused(&code, message, "the operator can look into the server's log")
             }
         }
     }
@@ -190,16 +200,12 @@ impl From<client::Failure> for Failure {
 
 impl From<proto::Violation> for Unmet {
     fn from(violation: proto::Violation) -> Self {
-        let mut facts: Vec<(String, Value)> =
-            violation.facts.into_iter().map(|(name, fact)| (name, json::fact(fact))).collect();
-        // A proto map has no order; a name's is one that a reader can rely on.
-        facts.sort_by(|one, other| one.0.cmp(&other.0));
         Self {
             code: violation.code,
             message: violation.message,
             remedy: violation.remedy,
             rule: violation.rule,
-            facts: facts.into_iter().collect(),
+            facts: violation.facts.into_iter().map(|(name, fact)| (name, json::fact(fact))).collect(),
         }
     }
 }
@@ -222,7 +228,7 @@ impl From<Violation> for Failure {
             rule: String::new(),
             facts: facts.collect(),
         };
-        Self { exit: Exit::Refused, unmet: vec![unmet], request_id: None }
+        Self { exit: Exit::Refused, unmet: vec![unmet], more: 0, request_id: None }
     }
 }
 
@@ -239,7 +245,9 @@ impl From<artifact::Failure> for Failure {
                     .with("path", path.display().to_string())
             }
             artifact::Failure::Refused(
-                Refused::UnsafePath { path, .. } | Refused::PathTaken { path, .. } | Refused::NotAFile { path, .. },
+                Refused::UnsafePath { path, .. }
+                | Refused::PathTaken { path, .. }
+                | Refused::NotAFile { path, .. },
             ) => Violation::PathUnsafe { because: message, path: path.to_string() }.into(),
             _ => Self::refused("IO", message, "look at the folder and its permissions, then run it again"),
         }
@@ -257,8 +265,7 @@ impl From<UploadFailure> for Failure {
 
 impl From<store::Fault> for Failure {
     fn from(fault: store::Fault) -> Self {
-        const RESTORE: &str =
-            "stop the server and put the latest backup in the home's place; nothing after this sequence can be trusted";
+        const RESTORE: &str = "stop the server and put the latest backup in the home's place; nothing after this sequence can be trusted";
         let message = fault.to_string();
         match fault {
             store::Fault::Damaged { team, seq, .. } => Self::refused("LOG_DAMAGED", message, RESTORE)
@@ -276,15 +283,19 @@ impl From<store::Fault> for Failure {
                 Self::refused("HOME_HELD", message, "stop that server, or use another home: COUNTERSIGN_HOME")
                     .with("holder", holder)
             }
-            store::Fault::Newer { found, known } => {
-                Self::refused("STORE_UNUSABLE", message, "use the version of countersign that wrote it, or a newer one")
-                    .with("found", found)
-                    .with("known", known)
-            }
-            store::Fault::UnknownTeam { team } => {
-                Self::refused("UNKNOWN_TEAM", message, "the operator can: countersign team add --charter FILE")
-                    .with("team", team.to_string())
-            }
+            store::Fault::Newer { found, known } => Self::refused(
+                "STORE_UNUSABLE",
+                message,
+                "use the version of countersign that wrote it, or a newer one",
+            )
+            .with("found", found)
+            .with("known", known),
+            store::Fault::UnknownTeam { team } => Self::refused(
+                "UNKNOWN_TEAM",
+                message,
+                "the operator can: countersign team add --charter FILE",
+            )
+            .with("team", team.to_string()),
             store::Fault::TeamTaken { team } => {
                 Self::refused("TEAM_TAKEN", message, "give the team another name in its charter")
                     .with("team", team.to_string())
@@ -293,9 +304,11 @@ impl From<store::Fault> for Failure {
                 Self::refused("STORE_UNUSABLE", message, "put the file back, then start the server again")
                     .with("path", path)
             }
-            store::Fault::Failed { .. } => {
-                Self::refused("STORE_UNUSABLE", message, "look at the home's folder, its disk and its permissions")
-            }
+            store::Fault::Failed { .. } => Self::refused(
+                "STORE_UNUSABLE",
+                message,
+                "look at the home's folder, its disk and its permissions",
+            ),
         }
     }
 }
@@ -327,7 +340,7 @@ mod tests {
         assert_eq!(Failure::usage("x").exit as i32, 2);
         assert_eq!(failure(client::Failure::Unreachable { address: text(), why: text() }), 3);
         assert_eq!(failure(client::Failure::SocketsForbidden { address: text(), why: text() }), 3);
-        assert_eq!(failure(client::Failure::TimedOut { address: text(), within: std::time::Duration::ZERO }), 4);
+        assert_eq!(failure(client::Failure::TimedOut { address: text(), why: text() }), 4);
         assert_eq!(failure(client::Failure::Unauthenticated { why: text() }), 5);
         assert_eq!(Exit::Superseded as i32, 6);
         assert_eq!(failure(client::Failure::OutcomeUnknown { request_id: text(), why: text() }), 7);
@@ -351,9 +364,13 @@ mod tests {
             rule: rule.to_owned(),
             facts: [("n".to_owned(), proto::Fact { value: Some(proto::fact::Value::Number(3)) })].into(),
         };
-        let rejection = proto::Rejection { violations: vec![violation("A", ""), violation("B", "confirm/x")] };
+        let rejection =
+            proto::Rejection { violations: vec![violation("A", ""), violation("B", "confirm/x")], more: 2 };
         let json = Failure::from(client::Failure::Refused(rejection)).json();
-        assert_eq!((&json["ok"], &json["code"], &json["facts"]["n"]), (&false.into(), &"A".into(), &3.into()));
+        assert_eq!(
+            (&json["ok"], &json["code"], &json["facts"]["n"]),
+            (&false.into(), &"A".into(), &3.into())
+        );
         assert_eq!(json["violations"][1]["rule"], "confirm/x");
         assert_eq!(json["violations"][0].get("rule"), None);
     }

@@ -93,5 +93,9 @@ async fn lay_down(fetching: &mut Fetching, extraction: &mut Extraction) -> Resul
 }
 
 fn broken(what: &str) -> Failure {
-    Failure::refused("FETCH_BROKEN", format!("the server's answer can't be right: {what}"), "fetch into a fresh folder, again")
+    Failure::refused(
+        "FETCH_BROKEN",
+        format!("the server's answer can't be right: {what}"),
+        "fetch into a fresh folder, again",
+    )
 }

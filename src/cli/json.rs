@@ -299,8 +299,10 @@ mod tests {
             states.map(proposal_state),
             ["to-deliver", "under-review", "objected", "accepted", "withdrawn", "complete", "published"]
         );
-        let wake = |presence: proto::Presence| {
-            proto::Wake { presence: presence.into(), outcome: proto::WakeOutcome::Stored.into(), ..Default::default() }
+        let wake = |presence: proto::Presence| proto::Wake {
+            presence: presence.into(),
+            outcome: proto::WakeOutcome::Stored.into(),
+            ..Default::default()
         };
         assert_eq!(presence(&wake(proto::Presence::ReArming)), "re-arming");
         assert_eq!(presence(&wake(proto::Presence::NotJoined)), "not-joined");

@@ -48,7 +48,10 @@ impl Log {
         let mut lines = String::new();
         for event in &events {
             let at = event.at.as_ref().map_or_else(String::new, |at| time_of(at).to_string());
-            lines.push_str(&format!("{} {at} {} {} {}\n", event.sequence, event.actor, event.kind, event.body));
+            lines.push_str(&format!(
+                "{} {at} {} {} {}\n",
+                event.sequence, event.actor, event.kind, event.body
+            ));
         }
         let mut text = if events.is_empty() {
             format!("there is no event from {} on\n", self.from)

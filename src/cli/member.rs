@@ -64,8 +64,13 @@ impl Member {
         let issued = operator.issue_token(global.team.as_ref(), &args.member, args.keep).await?;
         let home = operator.home();
         // A token that goes on keeps its place in the home; one that ended gives it up.
-        let kept = args.keep && clone.is_some() && home.token_file(Some(&issued.team), &issued.member).exists();
-        let file = if kept { None } else { Some(home.write_token(Some(&issued.team), &issued.member, &issued.token)?) };
+        let kept =
+            args.keep && clone.is_some() && home.token_file(Some(&issued.team), &issued.member).exists();
+        let file = if kept {
+            None
+        } else {
+            Some(home.write_token(Some(&issued.team), &issued.member, &issued.token)?)
+        };
 
         let mut text = format!("{} of {} has a fresh token", issued.member, issued.team);
         text.push_str(if args.keep { "; those before it go on\n" } else { "; those before it have ended\n" });
@@ -101,15 +106,22 @@ async fn revoke(operator: &Operator, global: &Global, member: &MemberName) -> Re
     let revoked = operator.revoke_tokens(global.team.as_ref(), member).await?;
     // What stands in its file speaks for nobody any longer.
     let file = operator.home().token_file(global.team.as_ref(), member);
-    if let Err(why) = fs::remove_file(&file) && why.kind() != std::io::ErrorKind::NotFound {
+    if let Err(why) = fs::remove_file(&file)
+        && why.kind() != std::io::ErrorKind::NotFound
+    {
         return Err(Failure::io(file.display(), &why));
     }
-    let text = format!("{revoked} tokens of {member} have ended\nA fresh one: countersign member token {member}\n");
+    let text =
+        format!("{revoked} tokens of {member} have ended\nA fresh one: countersign member token {member}\n");
     Ok(Answer::new(json!({ "member": member.as_str(), "revoked": revoked }), text))
 }
 
 fn clone_at(folder: &PathBuf) -> Result<CloneFolder, Failure> {
     CloneFolder::above(&std::path::absolute(folder).unwrap_or_else(|_| folder.clone())).ok_or_else(|| {
-        Failure::refused("NOT_A_CLONE", format!("{} is in no git clone", folder.display()), "name a clone: git clone URL DIR")
+        Failure::refused(
+            "NOT_A_CLONE",
+            format!("{} is in no git clone", folder.display()),
+            "name a clone: git clone URL DIR",
+        )
     })
 }

@@ -51,9 +51,14 @@ impl Object {
             failing_test,
         };
         let objected = speaker.client.object(request).await?;
-        let stored = [("text".to_owned(), &*text), ("output".to_owned(), output.as_deref().unwrap_or_default())];
-        let raised =
-            Raised { id: objected.objection, reference: objected.reference, woke: objected.woke, sequence: objected.sequence };
+        let stored =
+            [("text".to_owned(), &*text), ("output".to_owned(), output.as_deref().unwrap_or_default())];
+        let raised = Raised {
+            id: objected.objection,
+            reference: objected.reference,
+            woke: objected.woke,
+            sequence: objected.sequence,
+        };
         Ok(raised.answer("objects to", &stored))
     }
 }
@@ -86,7 +91,12 @@ impl Note {
             at: self.at,
         };
         let noted = speaker.client.note(request).await?;
-        let raised = Raised { id: noted.objection, reference: noted.reference, woke: noted.woke, sequence: noted.sequence };
+        let raised = Raised {
+            id: noted.objection,
+            reference: noted.reference,
+            woke: noted.woke,
+            sequence: noted.sequence,
+        };
         Ok(raised.answer("is noted on", &[("text".to_owned(), &*text)]))
     }
 }

@@ -61,7 +61,10 @@ impl Operator {
         let issued: Vec<Issued> = match self {
             Self::Served(admin, _) => {
                 let folder = folder.to_str().ok_or_else(|| {
-                    Failure::usage(format!("{}: a running server takes no path that is not UTF-8", folder.display()))
+                    Failure::usage(format!(
+                        "{}: a running server takes no path that is not UTF-8",
+                        folder.display()
+                    ))
                 })?;
                 let request = AddTeamRequest {
                     file: name,
@@ -82,7 +85,8 @@ impl Operator {
             .map(|issued| self.home().write_token(Some(&issued.team), &issued.member, &issued.token));
         let written: Vec<PathBuf> = written.collect::<Result<_, _>>()?;
         let team = issued.first().map(|issued| issued.team.clone());
-        let team = team.ok_or_else(|| Failure::refused("INTERNAL", "the team has no member", "look into the charter"))?;
+        let team = team
+            .ok_or_else(|| Failure::refused("INTERNAL", "the team has no member", "look into the charter"))?;
         Ok((team, written))
     }
 
@@ -95,8 +99,7 @@ impl Operator {
     ) -> Result<Issued, Failure> {
         match self {
             Self::Served(admin, _) => {
-                let request =
-                    IssueTokenRequest { team: named(team), member: member.to_string(), keep };
+                let request = IssueTokenRequest { team: named(team), member: member.to_string(), keep };
                 issued(&admin.issue_token(request).await?.token.unwrap_or_default())
             }
             Self::Alone(home) => {
@@ -123,7 +126,8 @@ fn named(team: Option<&TeamName>) -> String {
 }
 
 fn issued(told: &IssuedToken) -> Result<Issued, Failure> {
-    let wrong = || Failure::refused("INTERNAL", "the server told a token that is none", "look into the server's log");
+    let wrong =
+        || Failure::refused("INTERNAL", "the server told a token that is none", "look into the server's log");
     Ok(Issued {
         team: told.team.parse().map_err(|_| wrong())?,
         member: told.member.parse().map_err(|_| wrong())?,

@@ -60,7 +60,8 @@ pub fn print(outcome: &Result<Answer, Failure>, as_json: bool) -> Exit {
             }
             match written {
                 Err(problem) if problem.kind() != io::ErrorKind::BrokenPipe => {
-                    let _ = line(&mut io::stderr(), &format!("it is done, but could not be printed: {problem}"));
+                    let _ =
+                        line(&mut io::stderr(), &format!("it is done, but could not be printed: {problem}"));
                     Exit::Refused
                 }
                 _ => Exit::Done,
@@ -114,9 +115,9 @@ pub fn words(failure: &Failure) -> String {
             });
         }
     }
-    match failure.unmet.len() - shown.len() {
+    match failure.unmet.len() - shown.len() + failure.more as usize {
         0 => {}
-        more => out.push_str(&format!("  and {more} more: --json shows them all\n")),
+        more => out.push_str(&format!("  and {more} more\n")),
     }
     out
 }
@@ -152,19 +153,26 @@ mod tests {
 
     #[test]
     fn a_refusal_is_one_screen_and_inert() {
-        let mut failure = Failure::refused("CONFIRM_BLOCKED", "x\u{1b}]52;c;\u{202e}".repeat(400), "run: countersign status");
+        let mut failure = Failure::refused(
+            "CONFIRM_BLOCKED",
+            "x\u{1b}]52;c;\u{202e}".repeat(400),
+            "run: countersign status",
+        );
         failure.unmet = vec![failure.unmet[0].clone(); 40];
         let words = words(&failure);
         assert!(words.lines().count() <= 24, "{words}");
         assert!(!words.contains(['\u{1b}', '\u{202e}']));
         assert!(words.starts_with("refused CONFIRM_BLOCKED\n"));
         assert!(words.contains("  Run: countersign status\n"));
-        assert!(words.ends_with("  and 32 more: --json shows them all\n"));
+        assert!(words.ends_with("  and 32 more\n"));
     }
 
     #[test]
     fn a_remedy_that_is_no_command_is_not_told_as_one() {
         let failure = Failure::refused("WITHDRAWN", "parser@2 was withdrawn", "wait for app's next version");
-        assert_eq!(words(&failure), "refused WITHDRAWN\n  parser@2 was withdrawn\n  Then: wait for app's next version\n");
+        assert_eq!(
+            words(&failure),
+            "refused WITHDRAWN\n  parser@2 was withdrawn\n  Then: wait for app's next version\n"
+        );
     }
 }

@@ -63,7 +63,11 @@ fn page(command: Command) -> io::Result<Vec<u8>> {
 
 /// Every command that is shown, with its whole name, in the order of the help.
 fn all(above: &str, command: &Command) -> Vec<(String, Command)> {
-    let name = if above.is_empty() { command.get_name().to_owned() } else { format!("{above} {}", command.get_name()) };
+    let name = if above.is_empty() {
+        command.get_name().to_owned()
+    } else {
+        format!("{above} {}", command.get_name())
+    };
     let mut out = vec![(name.clone(), command.clone())];
     for below in command.get_subcommands() {
         if !below.is_hide_set() && below.get_name() != "help" {
@@ -90,7 +94,10 @@ pub fn reference() -> String {
                 command = command.mut_arg(global, |arg| arg.hide(true));
             }
         }
-        out.push_str(&format!("\n## {name}\n\n```text\n{}\n```\n", command.render_long_help().to_string().trim_end()));
+        out.push_str(&format!(
+            "\n## {name}\n\n```text\n{}\n```\n",
+            command.render_long_help().to_string().trim_end()
+        ));
     }
     out.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }

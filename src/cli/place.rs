@@ -27,7 +27,8 @@ pub fn leave(clone: &CloneFolder, member: &MemberName, token: &Token, place: &Pl
 fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let aside = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    let mut file: File = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+    let mut file: File =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
     // The file may have been there, left by a process of this number that was killed.
     file.set_permissions(Permissions::from_mode(0o600))?;
     file.write_all(bytes)?;

@@ -56,7 +56,8 @@ impl Propose {
             }
             answers.insert(id, text);
         }
-        let proposal: ProposalName = self.name.parse().map_err(|wrong| Failure::malformed("proposal", wrong))?;
+        let proposal: ProposalName =
+            self.name.parse().map_err(|wrong| Failure::malformed("proposal", wrong))?;
 
         let speaker = Speaker::connect(global).await?;
         let after = match self.after {

@@ -65,13 +65,23 @@ pub fn head(version: &Version, fence: &Fence) -> String {
     }
     out.push('\n');
     for author in &version.authors {
-        let whose = if author.member.is_empty() { String::new() } else { format!(", who is {}", author.member) };
-        out.push_str(&format!("author {} <{}>{}\n", visible(&author.name), visible(&author.email), visible(&whose)));
+        let whose =
+            if author.member.is_empty() { String::new() } else { format!(", who is {}", author.member) };
+        out.push_str(&format!(
+            "author {} <{}>{}\n",
+            visible(&author.name),
+            visible(&author.email),
+            visible(&whose)
+        ));
     }
     for reviewer in &version.reviewers {
         let read = if reviewer.read { "was shown it" } else { "was not shown it yet" };
         let may = if reviewer.eligible { "" } else { "; NOT eligible: it proposed or authored this work" };
-        out.push_str(&format!("reviewer {} ({}) {read}{may}\n", visible(&reviewer.member), visible(&reviewer.lens)));
+        out.push_str(&format!(
+            "reviewer {} ({}) {read}{may}\n",
+            visible(&reviewer.member),
+            visible(&reviewer.lens)
+        ));
     }
     out.push_str(&fence.around(&format!("summary by {}", visible(&version.producer)), &version.summary));
     for (id, answer) in &version.answers {

@@ -65,7 +65,9 @@ impl Write {
 
 fn uuid(text: &str) -> Result<String, String> {
     let parsed = uuid::Uuid::try_parse(text);
-    parsed.map(|id| id.to_string()).map_err(|_| "give a UUID, such as 0193a5c8-0000-7000-8000-000000000000".to_owned())
+    parsed
+        .map(|id| id.to_string())
+        .map_err(|_| "give a UUID, such as 0193a5c8-0000-7000-8000-000000000000".to_owned())
 }
 
 /// A member who speaks to a server.
@@ -167,7 +169,8 @@ fn absolute(path: &Path) -> PathBuf {
 /// Where the server is, with the authority that vouches for it.
 pub fn server(global: &Global, place: Option<&Place>, home: Option<&Home>) -> Result<Server, Failure> {
     let named = global.addr.clone().filter(|addr| !addr.is_empty());
-    let address = named.or_else(|| Some(place?.addr.clone())).or_else(|| Some(home?.read_server()?.addr.to_string()));
+    let address =
+        named.or_else(|| Some(place?.addr.clone())).or_else(|| Some(home?.read_server()?.addr.to_string()));
     let address = address.ok_or_else(|| {
         let sought = home.map_or_else(
             || "there is no home here, and COUNTERSIGN_ADDR names no server".to_owned(),
@@ -179,11 +182,15 @@ pub fn server(global: &Global, place: Option<&Place>, home: Option<&Home>) -> Re
         return Err(client::Failure::SocketsForbidden { address, why: why.to_string() }.into());
     }
     let authority = match &global.ca {
-        Some(file) => Some(fs::read(file).map_err(|why| Failure::usage(format!("{}: {why}", file.display())))?),
+        Some(file) => {
+            Some(fs::read(file).map_err(|why| Failure::usage(format!("{}: {why}", file.display())))?)
+        }
         None => None,
     };
     if authority.is_none() && address.starts_with("https://") {
-        return Err(Failure::usage(format!("{address} speaks TLS: name the authority that vouches for it with --ca FILE")));
+        return Err(Failure::usage(format!(
+            "{address} speaks TLS: name the authority that vouches for it with --ca FILE"
+        )));
     }
     Ok(Server { address, authority })
 }
@@ -211,9 +218,8 @@ fn token(
         return read(Path::new(&named));
     }
     // A clone's token is of the clone's team: naming another team means another token.
-    let of_clone = clone.filter(|clone| {
-        global.team.is_none() || Place::of(clone).map(|place| place.team) == global.team
-    });
+    let of_clone = clone
+        .filter(|clone| global.team.is_none() || Place::of(clone).map(|place| place.team) == global.team);
     let places = [
         of_clone.map(|clone| clone.token_file(member)),
         home.map(|home| home.token_file(global.team.as_ref(), member)),

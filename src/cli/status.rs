@@ -77,7 +77,8 @@ fn screen(status: &GetStatusResponse, now: Time) -> String {
     let (own, others): (Vec<&Obligation>, Vec<&Obligation>) =
         status.obligations.iter().partition(|obligation| obligation.member == status.member);
     let owed = own.into_iter().chain(others).map(|obligation| {
-        let since = obligation.since.as_ref().map_or_else(String::new, |since| words::ago(time_of(since), now));
+        let since =
+            obligation.since.as_ref().map_or_else(String::new, |since| words::ago(time_of(since), now));
         let due = obligation.due.as_ref().map_or_else(|| "-".to_owned(), |due| time_of(due).to_string());
         vec![
             obligation.member.clone(),
@@ -101,7 +102,11 @@ fn screen(status: &GetStatusResponse, now: Time) -> String {
                 escalation.id.clone(),
                 escalation.cause.clone(),
                 escalation.subject.clone(),
-                format!("countersign escalations answer {} --decide {}", escalation.id, escalation.decisions.join("|")),
+                format!(
+                    "countersign escalations answer {} --decide {}",
+                    escalation.id,
+                    escalation.decisions.join("|")
+                ),
             ]
         });
         section(&mut out, &["ESCALATION", "CAUSE", "ABOUT", "COMMAND"], escalations.collect());

@@ -53,7 +53,10 @@ impl Verify {
         match broken {
             Some(failure) => Err(failure.with("proved", proved)),
             None => {
-                let text = format!("every log proves itself\n\n{}", words::table(&["TEAM", "SEQUENCE", "CHAIN"], rows));
+                let text = format!(
+                    "every log proves itself\n\n{}",
+                    words::table(&["TEAM", "SEQUENCE", "CHAIN"], rows)
+                );
                 Ok(Answer::new(json!({ "teams": proved }), text))
             }
         }
@@ -89,7 +92,9 @@ impl Backup {
         let mut teams = Vec::new();
         for team in copy.teams()? {
             let head = copy.head(&team)?;
-            teams.push(json!({ "team": team.as_str(), "sequence": head.seq.0, "chain": head.chain.to_string() }));
+            teams.push(
+                json!({ "team": team.as_str(), "sequence": head.seq.0, "chain": head.chain.to_string() }),
+            );
         }
         let text = format!(
             "{} logs are copied to {} and prove themselves there\nTo restore, put it in the home's place; tokens are not in it: countersign member token MEMBER\n",
@@ -135,7 +140,8 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
             DirBuilder::new().recursive(true).mode(0o700).create(to)?;
             for item in fs::read_dir(from)? {
                 let name = item?.file_name();
-                copy(&from.join(&name), &to.join(&name)).map_err(|failure| io::Error::other(failure.unmet[0].message.clone()))?;
+                copy(&from.join(&name), &to.join(&name))
+                    .map_err(|failure| io::Error::other(failure.unmet[0].message.clone()))?;
             }
         } else if kind.is_file() {
             let mut source = fs::File::open(from)?;
@@ -145,5 +151,12 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
         }
         Ok(())
     };
-    copied().map_err(|why| Failure::new(Exit::Refused, "BACKUP_INCOMPLETE", format!("{}: {why}", from.display()), "see that there is room, then back up into a fresh folder"))
+    copied().map_err(|why| {
+        Failure::new(
+            Exit::Refused,
+            "BACKUP_INCOMPLETE",
+            format!("{}: {why}", from.display()),
+            "see that there is room, then back up into a fresh folder",
+        )
+    })
 }

@@ -29,11 +29,16 @@ impl Withdraw {
     pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
         let reason = self.text_file.or(self.reason, "--reason", "reason")?;
         let speaker = Speaker::connect(global).await?;
-        let request =
-            WithdrawRequest { request_id: self.write.id(), proposal: self.name.clone(), reason: reason.clone() };
+        let request = WithdrawRequest {
+            request_id: self.write.id(),
+            proposal: self.name.clone(),
+            reason: reason.clone(),
+        };
         let withdrawn = speaker.client.withdraw(request).await?;
         let until = withdrawn.cooldown_until.as_ref().map(|until| time_of(until).to_string());
-        let back = until.as_deref().map_or_else(|| "may come back now".to_owned(), |until| format!("may come back at {until}"));
+        let back = until
+            .as_deref()
+            .map_or_else(|| "may come back now".to_owned(), |until| format!("may come back at {until}"));
         let stored = [("reason".to_owned(), reason.as_str())];
         let text = format!(
             "{} is withdrawn and {back}; {} of {} withdrawals are used\n{}{}",

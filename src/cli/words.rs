@@ -1,7 +1,6 @@
 //! How commands speak to people and agents of what several of them speak of.
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
+use comfy_table::{ContentArrangement, Table, presets};
 
 use super::json;
 use super::output::visible;
@@ -70,7 +69,7 @@ fn bytes(count: usize) -> String {
 /// A table without lines, as wide as its content; cells are shown with nothing that a terminal obeys.
 pub fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(head.iter().map(ToString::to_string));
     for row in rows {
         table.add_row(row.iter().map(|cell| visible(cell)));
@@ -108,7 +107,9 @@ pub fn objection(objection: &proto::Objection, fence: &Fence) -> String {
         out.push_str(&fence.around(&format!("answer to {id} with version {}", reply.version), &reply.text));
     }
     if !objection.reason.is_empty() {
-        out.push_str(&fence.around(&format!("reason of {}", visible(&objection.closed_by)), &objection.reason));
+        out.push_str(
+            &fence.around(&format!("reason of {}", visible(&objection.closed_by)), &objection.reason),
+        );
     }
     out
 }
@@ -131,7 +132,12 @@ pub fn names(names: &[String]) -> String {
 mod tests {
     use super::*;
 
-    fn wake(member: &str, outcome: proto::WakeOutcome, presence: proto::Presence, seconds: Option<i64>) -> proto::Wake {
+    fn wake(
+        member: &str,
+        outcome: proto::WakeOutcome,
+        presence: proto::Presence,
+        seconds: Option<i64>,
+    ) -> proto::Wake {
         proto::Wake {
             member: member.to_owned(),
             outcome: outcome.into(),

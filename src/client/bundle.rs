@@ -139,5 +139,8 @@ impl Fetching {
 }
 
 fn out_of_order() -> Failure {
-    Failure::Broken { code: "INTERNAL", why: "the server sent a version's pieces out of order".to_owned() }
+    Failure::Broken {
+        code: "INTERNAL".to_owned(),
+        why: "the server sent a version's pieces out of order".to_owned(),
+    }
 }

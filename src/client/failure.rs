@@ -47,18 +47,18 @@ pub enum Failure {
         why: String,
     },
     /// A question, which changes nothing, got no answer in time.
-    #[error("no answer from {address} within {} s", .within.as_secs())]
+    #[error("no answer from {address} in time: {why}")]
     TimedOut {
         /// Who was asked.
         address: String,
         /// How long was waited.
-        within: Duration,
+        why: String,
     },
     /// Something is broken in the server or under it.
     #[error("{why}")]
     Broken {
-        /// gRPC's word for it.
-        code: &'static str,
+        /// The server's word for it, or gRPC's.
+        code: String,
         /// What the server said.
         why: String,
     },
@@ -77,7 +77,7 @@ pub fn sockets_allowed() -> io::Result<()> {
 }
 
 /// No connection: because there is no server, or because the system lets nobody look.
-pub(super) fn unreachable(address: &str, why: &dyn Error) -> Failure {
+pub(super) fn unreachable(address: &str, why: &(dyn Error + 'static)) -> Failure {
     let address = address.to_owned();
     match io_error(why) {
         Some(io) if io.kind() == io::ErrorKind::PermissionDenied => {
@@ -95,26 +95,33 @@ pub(super) fn of_status(address: &str, request_id: Option<&str>, status: &Status
         return Failure::Refused(rejection);
     }
     let why = status.message().to_owned();
+    let reason = wire::reason_of(status);
     match (status.code(), request_id) {
         (Code::Unauthenticated | Code::PermissionDenied, _) => Failure::Unauthenticated { why },
-        (Code::Unavailable | Code::Unknown | Code::Cancelled | Code::DeadlineExceeded | Code::Aborted, Some(id)) => {
-            Failure::OutcomeUnknown { request_id: id.to_owned(), why }
+        // Of these the server knows that nothing was stored.
+        (Code::Unavailable, _)
+            if matches!(reason.as_deref(), Some("NOT_STORED" | "STORE_UNUSABLE" | "TEAM_BEGINNING")) =>
+        {
+            Failure::Broken { code: reason.unwrap_or_default(), why }
         }
-        (Code::Unavailable | Code::Unknown | Code::Cancelled | Code::DeadlineExceeded, None) => {
+        (
+            Code::Unavailable | Code::Unknown | Code::Cancelled | Code::DeadlineExceeded | Code::Aborted,
+            Some(id),
+        ) => Failure::OutcomeUnknown { request_id: id.to_owned(), why },
+        (Code::DeadlineExceeded, None) => Failure::TimedOut { address: address.to_owned(), why },
+        (Code::Unavailable | Code::Unknown | Code::Cancelled, None) => {
             Failure::Unreachable { address: address.to_owned(), why }
         }
-        (code, _) => Failure::Broken { code: word(code), why },
+        (code, _) => Failure::Broken { code: reason.unwrap_or_else(|| word(code).to_owned()), why },
     }
 }
 
 /// No answer in time.
 pub(super) fn of_silence(address: &str, request_id: Option<&str>, within: Duration) -> Failure {
+    let why = format!("no answer within {} s", within.as_secs());
     match request_id {
-        Some(id) => Failure::OutcomeUnknown {
-            request_id: id.to_owned(),
-            why: format!("no answer within {} s", within.as_secs()),
-        },
-        None => Failure::TimedOut { address: address.to_owned(), within },
+        Some(id) => Failure::OutcomeUnknown { request_id: id.to_owned(), why },
+        None => Failure::TimedOut { address: address.to_owned(), why },
     }
 }
 
@@ -176,13 +183,24 @@ mod tests {
         for code in [Code::Unavailable, Code::Unknown, Code::Cancelled, Code::DeadlineExceeded] {
             let status = Status::new(code, "the connection went away");
             let write = of_status("a", Some("id"), &status);
-            assert!(matches!(&write, Failure::OutcomeUnknown { request_id, .. } if request_id == "id"), "{code:?}");
-            assert!(matches!(of_status("a", None, &status), Failure::Unreachable { .. }), "{code:?}");
+            assert!(
+                matches!(&write, Failure::OutcomeUnknown { request_id, .. } if request_id == "id"),
+                "{code:?}"
+            );
+            let question = of_status("a", None, &status);
+            assert!(matches!(question, Failure::Unreachable { .. } | Failure::TimedOut { .. }), "{code:?}");
         }
+        let nothing =
+            wire::status_code::status_with_reason(Code::Unavailable, "NOT_STORED", "the disk is full", &[]);
+        assert!(
+            matches!(of_status("a", Some("id"), &nothing), Failure::Broken { code, .. } if code == "NOT_STORED")
+        );
         for code in [Code::Unauthenticated, Code::PermissionDenied] {
             let failure = of_status("a", Some("id"), &Status::new(code, "no"));
             assert!(matches!(failure, Failure::Unauthenticated { .. }), "{code:?}");
         }
-        assert!(matches!(of_status("a", Some("id"), &Status::internal("x")), Failure::Broken { code: "INTERNAL", .. }));
+        assert!(
+            matches!(of_status("a", Some("id"), &Status::internal("x")), Failure::Broken { code, .. } if code == "INTERNAL")
+        );
     }
 }

@@ -16,6 +16,7 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Request, Response, Status};
 
+use proto::admin_service_client::AdminServiceClient;
 use proto::artifact_service_client::ArtifactServiceClient;
 use proto::escalation_service_client::EscalationServiceClient;
 use proto::log_service_client::LogServiceClient;
@@ -71,6 +72,12 @@ pub struct Client {
     credential: Credential,
 }
 
+/// A connection that speaks for the operator.
+#[derive(Clone, Debug)]
+pub struct Admin {
+    client: Client,
+}
+
 /// Puts the credential into every call.
 #[derive(Clone, Debug)]
 struct Credential {
@@ -112,8 +119,22 @@ impl Credential {
 /// # Errors
 /// [`Failure::SocketsForbidden`], [`Failure::Unreachable`].
 pub async fn connect(server: &Server, caller: &Caller) -> Result<Client, Failure> {
+    let channel = channel(server).await?;
+    Ok(Client { address: server.address.clone(), channel, credential: Credential::of(caller) })
+}
+
+/// Connects and speaks for the operator, by the home's own token.
+///
+/// # Errors
+/// [`Failure::SocketsForbidden`], [`Failure::Unreachable`].
+pub async fn connect_operator(server: &Server, token: &Token) -> Result<Admin, Failure> {
+    let caller = Caller { token: token.clone(), member: None, team: None };
+    Ok(Admin { client: connect(server, &caller).await? })
+}
+
+async fn channel(server: &Server) -> Result<Channel, Failure> {
     let address = server.address.clone();
-    let unreachable = |why: &dyn std::error::Error| failure::unreachable(&address, why);
+    let unreachable = |why: &(dyn std::error::Error + 'static)| failure::unreachable(&address, why);
     let uri = uri(server);
     let mut endpoint = Endpoint::from_shared(uri.clone())
         .map_err(|why| unreachable(&why))?
@@ -130,14 +151,13 @@ pub async fn connect(server: &Server, caller: &Caller) -> Result<Client, Failure
     }
     // The connect timeout does not cover the handshakes above TCP; this does.
     let connected = tokio::time::timeout(CONNECT_TIME_MAX, endpoint.connect()).await;
-    let channel = match connected {
-        Ok(connected) => connected.map_err(|why| unreachable(&why))?,
+    match connected {
+        Ok(connected) => connected.map_err(|why| unreachable(&why)),
         Err(_) => {
             let why = format!("no connection within {} s", CONNECT_TIME_MAX.as_secs());
-            return Err(Failure::Unreachable { address: server.address.clone(), why });
+            Err(Failure::Unreachable { address: server.address.clone(), why })
         }
-    };
-    Ok(Client { address: server.address.clone(), channel, credential: Credential::of(caller) })
+    }
 }
 
 /// The address as a URI: TLS where it says so, or where there is an authority to check it with.
@@ -225,6 +245,36 @@ calls! {
     read log.list_events(ListEventsRequest) -> ListEventsResponse within CALL_TIME_MAX;
 }
 
+impl Admin {
+    /// Adds a team.
+    pub async fn add_team(&self, request: proto::AddTeamRequest) -> Result<proto::AddTeamResponse, Failure> {
+        let mut service = self.service();
+        self.client.answer(None, ARTIFACT_TIME_MAX, service.add_team(Request::new(request))).await
+    }
+
+    /// Issues a fresh token for a member.
+    pub async fn issue_token(
+        &self,
+        request: proto::IssueTokenRequest,
+    ) -> Result<proto::IssueTokenResponse, Failure> {
+        let mut service = self.service();
+        self.client.answer(None, CALL_TIME_MAX, service.issue_token(Request::new(request))).await
+    }
+
+    /// Ends every token of a member.
+    pub async fn revoke_tokens(
+        &self,
+        request: proto::RevokeTokensRequest,
+    ) -> Result<proto::RevokeTokensResponse, Failure> {
+        let mut service = self.service();
+        self.client.answer(None, CALL_TIME_MAX, service.revoke_tokens(Request::new(request))).await
+    }
+
+    fn service(&self) -> AdminServiceClient<Channeled> {
+        AdminServiceClient::with_interceptor(self.client.channel.clone(), self.client.credential.clone())
+    }
+}
+
 impl Client {
     fn review(&self) -> ReviewServiceClient<Channeled> {
         ReviewServiceClient::with_interceptor(self.channel.clone(), self.credential.clone())
@@ -265,8 +315,10 @@ mod tests {
 
     #[test]
     fn an_address_is_taken_in_every_form() {
-        let server =
-            |address: &str, authority: Option<&[u8]>| Server { address: address.to_owned(), authority: authority.map(<[u8]>::to_vec) };
+        let server = |address: &str, authority: Option<&[u8]>| Server {
+            address: address.to_owned(),
+            authority: authority.map(<[u8]>::to_vec),
+        };
         assert_eq!(uri(&server("127.0.0.1:7411", None)), "http://127.0.0.1:7411");
         assert_eq!(uri(&server("http://host:1/", None)), "http://host:1");
         assert_eq!(uri(&server("https://host:1", None)), "https://host:1");
