@@ -430,21 +430,30 @@ impl Source {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 
-    /// What follows each `crate::`, also in braces over several lines, with its line.
+    /// How many `super::` lead from the file's module to the crate's root.
+    fn depth(&self) -> usize {
+        let path = Path::new(&self.name).strip_prefix("src").unwrap_or(Path::new(&self.name));
+        path.iter().count() - usize::from(path.ends_with("mod.rs"))
+    }
+
+    /// What follows each way to the crate's root, also in braces over several lines, with its line.
     fn uses(&self) -> Vec<(usize, String)> {
+        let climb = "super::".repeat(self.depth());
         let mut found = Vec::new();
-        for (at, _) in self.code.match_indices("crate::") {
-            // `$crate::` is ours as well; `somecrate::` is not.
-            if self.code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
-                continue;
+        for way in ["crate::", climb.as_str()] {
+            for (at, _) in self.code.match_indices(way) {
+                // `$crate::` is ours as well; `somecrate::` is not.
+                if self.code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':') {
+                    continue;
+                }
+                let line = self.code[..at].matches('\n').count() + 1;
+                let rest = &self.code[at + way.len()..];
+                let names = match rest.strip_prefix('{') {
+                    None => vec![word(rest)],
+                    Some(group) => top_names(group),
+                };
+                found.extend(names.into_iter().filter(|name| !name.is_empty()).map(|name| (line, name)));
             }
-            let line = self.code[..at].matches('\n').count() + 1;
-            let rest = &self.code[at + "crate::".len()..];
-            let names = match rest.strip_prefix('{') {
-                None => vec![word(rest)],
-                Some(group) => top_names(group),
-            };
-            found.extend(names.into_iter().filter(|name| !name.is_empty()).map(|name| (line, name)));
         }
         found
     }
@@ -679,6 +688,10 @@ mod scanner {
         let uses: Vec<(usize, String)> = source.uses();
         let uses: Vec<(usize, &str)> = uses.iter().map(|(line, name)| (*line, name.as_str())).collect();
         assert_eq!(uses, [(1, "store"), (2, "artifact"), (2, "wire"), (6, "cli")]);
+
+        let code = "use super::super::store::Fault;\nuse super::Other;\n".to_owned();
+        let source = Source { name: "src/judge/x.rs".to_owned(), text: code.clone(), code };
+        assert_eq!(source.uses(), [(1, "store".to_owned())]);
     }
 
     #[test]
