@@ -12,6 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let descriptors = protox::compile(&files, ["proto"])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("countersign.v1.bin"), descriptors.encode_to_vec())?;
-    tonic_prost_build::configure().bytes(".").compile_fds(descriptors)?;
+    // Maps in order, so that the same message always has the same bytes: repeated requests are compared by them.
+    tonic_prost_build::configure().bytes(".").btree_map(".").compile_fds(descriptors)?;
     Ok(())
 }

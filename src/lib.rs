@@ -7,6 +7,7 @@
 //! - [`store`]: the append-only logs, and who may speak for whom.
 //! - [`artifact`]: what versions are made of: commits of a repository, bundles of files.
 //! - [`coordinator`]: one task a team; decides, commits, answers.
+//! - [`home`]: the folder of a server, and who may read what in it.
 //! - [`wire`]: the only module that knows protobuf.
 //! - [`server`], [`client`], [`cli`]: they translate, and hold no rules.
 
@@ -14,6 +15,7 @@ pub mod artifact;
 pub mod cli;
 pub mod client;
 pub mod coordinator;
+pub mod home;
 pub mod judge;
 pub mod protocol;
 pub mod server;

@@ -1,1 +1,312 @@
-//! server
+//! The server: gRPC in front of the coordinator. It says who calls, parses, gets the facts about
+//! artifacts, submits, and prints. It decides nothing: an `if` about the protocol belongs below.
+//!
+//! ```text
+//!   call ──► auth: who ──► wire: message → command ──► facts: git, bundles ──► coordinator: submit
+//!                                                                                   │
+//!   answer ◄────────────────────── wire: state → message, rejection → status ◄──────┘
+//! ```
+
+mod admin;
+mod answer;
+mod artifact;
+mod auth;
+mod call;
+mod escalation;
+mod facts;
+mod log;
+pub mod operator;
+mod pin;
+mod review;
+mod shared;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tonic::service::Routes;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Identity, Server, ServerTlsConfig};
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
+
+use crate::coordinator::{Clock, Coordinator};
+use crate::home::{Home, HomeFault, ServerFile};
+use crate::judge::CelJudge;
+use crate::store::Fault;
+use crate::store::sqlite::SqliteStore;
+use crate::wire::proto;
+use operator::{OperatorFault, chain};
+use proto::admin_service_server::AdminServiceServer;
+use proto::artifact_service_server::ArtifactServiceServer;
+use proto::escalation_service_server::EscalationServiceServer;
+use proto::log_service_server::LogServiceServer;
+use proto::review_service_server::ReviewServiceServer;
+use shared::Shared;
+
+/// The longest message that is taken, in bytes.
+pub const MESSAGE_BYTES_MAX: usize = 4 << 20;
+
+/// Calls of one connection that are answered at the same time; further ones wait.
+const CALLS_PER_CONNECTION_MAX: usize = 512;
+
+/// Streams that one connection may open at the same time.
+const STREAMS_PER_CONNECTION_MAX: u32 = 1024;
+
+/// How long calls that are under way may still take once the server ends.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// How often a silent connection is asked whether somebody is there, and how long it may not answer.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
+const KEEPALIVE_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// What a server is started with.
+pub struct Options {
+    /// Its home folder.
+    pub home: Home,
+    /// Where it listens; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Its certificate. Needed where it listens for other machines.
+    pub tls: Option<TlsFiles>,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// A certificate and its key, as PEM files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate, with those that lead to its root.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
+
+/// Why a server doesn't start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartFault {
+    /// Tokens would cross the network in the clear.
+    #[error(
+        "{addr} can be reached from other machines, and without TLS tokens would cross the network in the clear"
+    )]
+    NotLoopback {
+        /// Where it was to listen.
+        addr: SocketAddr,
+    },
+    /// It can't listen there.
+    #[error("the server can't listen on {addr}: {source}")]
+    Listen {
+        /// Where.
+        addr: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The certificate or its key can't be read.
+    #[error("the TLS file {} can't be read: {source}", .path.display())]
+    TlsFile {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The certificate and its key can't be used.
+    #[error("the TLS certificate and its key can't be used: {what}")]
+    Tls {
+        /// What is wrong.
+        what: String,
+    },
+    /// The home folder can't be read or written.
+    #[error(transparent)]
+    Home(#[from] HomeFault),
+    /// The store refused: another server holds the folder, a log is damaged…
+    #[error(transparent)]
+    Store(#[from] Fault),
+    /// A team's artifacts or repository can't be used.
+    #[error(transparent)]
+    Team(OperatorFault),
+}
+
+impl StartFault {
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::NotLoopback { .. } => {
+                "listen on 127.0.0.1, or give a certificate: --tls-cert FILE --tls-key FILE".to_owned()
+            }
+            Self::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
+                "take another port, or port 0 for a free one".to_owned()
+            }
+            Self::Listen { .. } => "listen on an address of this machine, such as 127.0.0.1:0".to_owned(),
+            Self::TlsFile { .. } | Self::Tls { .. } => {
+                "give a certificate and its own key as PEM files that the server may read".to_owned()
+            }
+            Self::Home(HomeFault::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                "make the home first: countersign init --charter FILE".to_owned()
+            }
+            Self::Home(_) => "see that the home folder is yours, then start again".to_owned(),
+            Self::Store(fault) => operator::store_remedy(fault),
+            Self::Team(fault) => fault.remedy(),
+        }
+    }
+}
+
+/// A server that serves.
+pub struct Running {
+    addr: SocketAddr,
+    shared: Arc<Shared>,
+    health: HealthReporter,
+    said: ServerFile,
+    stop: oneshot::Sender<()>,
+    served: JoinHandle<Result<(), tonic::transport::Error>>,
+}
+
+/// Opens the store, reads every team, pins what isn't, listens, and says in `server.json` where.
+pub async fn start(options: Options) -> Result<Running, StartFault> {
+    let Options { home, listen, tls, clock } = options;
+    if tls.is_none() && !listen.ip().to_canonical().is_loopback() {
+        return Err(StartFault::NotLoopback { addr: listen });
+    }
+    let tls = tls.map(tls_config).transpose()?;
+    let mut server = Server::builder()
+        .concurrency_limit_per_connection(CALLS_PER_CONNECTION_MAX)
+        .max_concurrent_streams(STREAMS_PER_CONNECTION_MAX)
+        .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
+        .http2_keepalive_timeout(Some(KEEPALIVE_TIME_MAX));
+    if let Some(tls) = tls {
+        server = server.tls_config(tls).map_err(|fault| StartFault::Tls { what: chain(&fault) })?;
+    }
+
+    let operator = home.operator_token()?.hash();
+    let process = std::process::id();
+    let (writer, reader) = SqliteStore::open(home.path(), &format!("process {process}"))?;
+    let in_use = |source| StartFault::Listen { addr: listen, source };
+    let listener = TcpListener::bind(listen).await.map_err(in_use)?;
+    let addr = listener.local_addr().map_err(in_use)?;
+    writer.set_holder(&format!("process {process} at {addr}"))?;
+    let judge = Arc::new(CelJudge::shipped());
+    let coordinator = Coordinator::start(Box::new(writer), Arc::new(reader), judge, clock.clone())?;
+    let shared = Arc::new(Shared::new(coordinator, home, operator));
+    if let Err(fault) = open_teams(&shared).await {
+        shared.coordinator.clone().shutdown().await;
+        return Err(StartFault::Team(fault));
+    }
+
+    let (health, routes) = routes(&shared);
+    let said = ServerFile::of_this_process(addr, clock.now());
+    let (stop, stopped) = oneshot::channel::<()>();
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let router = server.add_routes(routes);
+    let served = tokio::spawn(router.serve_with_incoming_shutdown(incoming, async {
+        // A handle that is gone ends the server too.
+        drop(stopped.await);
+    }));
+    set_health(&health, ServingStatus::Serving).await;
+    if let Err(fault) = shared.home.write_server(&said) {
+        served.abort();
+        shared.coordinator.clone().shutdown().await;
+        return Err(fault.into());
+    }
+    tracing::info!(%addr, "serving");
+    Ok(Running { addr, shared, health, said, stop, served })
+}
+
+impl Running {
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Resolves once nobody can say any longer whether a command was stored, with what the store said.
+    /// The process must end then: only a fresh start settles it.
+    pub async fn broken(&self) -> String {
+        self.shared.coordinator.broken().await
+    }
+
+    /// Takes no more calls, finishes those that are under way, closes the store, and takes
+    /// `server.json` away.
+    pub async fn shutdown(self) {
+        let Self { shared, health, said, stop, mut served, .. } = self;
+        set_health(&health, ServingStatus::NotServing).await;
+        // The only failure is a server that has ended already.
+        let _ = stop.send(());
+        // A stream that is never read must not keep the server.
+        if tokio::time::timeout(DRAIN_TIME_MAX, &mut served).await.is_err() {
+            tracing::warn!("calls were still under way when the server ended");
+            served.abort();
+        }
+        if let Err(fault) = shared.home.remove_server(&said) {
+            tracing::error!(%fault, "server.json stays behind");
+        }
+        shared.coordinator.clone().shutdown().await;
+        tracing::info!("ended");
+    }
+}
+
+/// Opens what every team's versions are made of, and pins the commits that the log has and the
+/// repository lacks.
+async fn open_teams(shared: &Shared) -> Result<(), OperatorFault> {
+    for team in shared.coordinator.teams() {
+        let Some(charter) = team.peek(|team| team.adopted().map(|adopted| adopted.charter.clone())) else {
+            continue; // Its addition was cut off; asked again, it is finished.
+        };
+        let artifacts = operator::open_artifacts(&shared.home, &charter).await?;
+        let owed = team.peek(pin::owed);
+        let caught_up = pin::catch_up(&artifacts, &owed).await;
+        let pinned =
+            caught_up.map_err(|source| OperatorFault::Artifacts { team: team.name().clone(), source })?;
+        if pinned > 0 {
+            tracing::warn!(team = %team.name(), pinned, "versions were not pinned, and are now");
+        }
+        shared.keep_artifacts(team.name().clone(), artifacts);
+    }
+    Ok(())
+}
+
+const REVIEW: &str = "countersign.v1.ReviewService";
+const ARTIFACT: &str = "countersign.v1.ArtifactService";
+const ESCALATION: &str = "countersign.v1.EscalationService";
+const LOG: &str = "countersign.v1.LogService";
+const ADMIN: &str = "countersign.v1.AdminService";
+
+async fn set_health(health: &HealthReporter, status: ServingStatus) {
+    for service in ["", REVIEW, ARTIFACT, ESCALATION, LOG, ADMIN] {
+        health.set_service_status(service, status).await;
+    }
+}
+
+/// Every service, with health and reflection.
+fn routes(shared: &Arc<Shared>) -> (HealthReporter, Routes) {
+    let (reporter, health) = tonic_health::server::health_reporter();
+    let bounded = MESSAGE_BYTES_MAX;
+    let review = ReviewServiceServer::new(review::Review(shared.clone()));
+    let artifact = ArtifactServiceServer::new(artifact::Artifact(shared.clone()));
+    let escalation = EscalationServiceServer::new(escalation::Escalation(shared.clone()));
+    let log = LogServiceServer::new(log::Log(shared.clone()));
+    let admin = AdminServiceServer::new(admin::Admin(shared.clone()));
+    let reflection = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    const COMPILED: &str = "the descriptors were compiled with this program";
+    let routes = Routes::from(tonic::service::AxumRouter::new())
+        .add_service(health)
+        .add_service(reflection().build_v1().expect(COMPILED))
+        .add_service(reflection().build_v1alpha().expect(COMPILED))
+        .add_service(review.max_decoding_message_size(bounded))
+        .add_service(artifact.max_decoding_message_size(bounded))
+        .add_service(escalation.max_decoding_message_size(bounded))
+        .add_service(log.max_decoding_message_size(bounded))
+        .add_service(admin.max_decoding_message_size(bounded));
+    (reporter, routes)
+}
+
+fn tls_config(files: TlsFiles) -> Result<ServerTlsConfig, StartFault> {
+    let read = |path: PathBuf| std::fs::read(&path).map_err(|source| StartFault::TlsFile { path, source });
+    let identity = Identity::from_pem(read(files.certificate)?, read(files.key)?);
+    Ok(ServerTlsConfig::new().identity(identity))
+}

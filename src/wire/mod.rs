@@ -1,5 +1,21 @@
 //! The only module that knows protobuf: messages to commands, state to messages, rejections to
-//! statuses.
+//! statuses and back.
+//!
+//! Nothing here decides: an argument that is not of its form is refused by name, everything else goes
+//! to the core as it came.
+
+pub mod command;
+pub mod escalation;
+pub mod request;
+pub mod requirement;
+pub mod status;
+pub mod status_code;
+pub mod version;
+
+pub use request::{Arguments, Write, request_id};
+pub use status_code::{DOMAIN, reason_of, rejection_of};
+
+use crate::protocol::time::Time;
 
 /// What `proto/countersign/v1` compiles to.
 #[allow(missing_docs, clippy::all)] // The comments stand in the protos.
@@ -9,4 +25,16 @@ pub mod proto {
 
     /// The compiled descriptors, for reflection.
     pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/countersign.v1.bin"));
+}
+
+/// A time as protobuf has it.
+pub fn timestamp(at: Time) -> prost_types::Timestamp {
+    const MICROS: i64 = 1_000_000;
+    let nanos = i32::try_from(at.0.rem_euclid(MICROS) * 1_000).expect("below a second");
+    prost_types::Timestamp { seconds: at.0.div_euclid(MICROS), nanos }
+}
+
+/// Names, references and ids as texts.
+fn texts<T: ToString>(items: impl IntoIterator<Item = T>) -> Vec<String> {
+    items.into_iter().map(|item| item.to_string()).collect()
 }

@@ -27,6 +27,7 @@ pub use event::{
     Approved, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry, Confirmed,
     CountedApproval, Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed, Run, VersionRead, Withdrawn,
 };
+pub use read::read_before;
 pub use requirement::{Requirement, RequirementState};
 pub use state::{
     Ballot, Circle, CircleState, Objection, ObjectionKind, PhaseState, Proposal, ProposalState, Review,

@@ -2,11 +2,13 @@
 
 use super::command::{Read, ReadObjections};
 use super::event::{ObjectionsRead, VersionRead};
-use super::state::Version;
+use super::state::{Proposal, Version};
 use crate::protocol::answer::Answer;
+use crate::protocol::artifact::Artifact;
 use crate::protocol::event::Event;
+use crate::protocol::name::{MemberName, Subject};
 use crate::protocol::rejection::Violation;
-use crate::protocol::team::{Ask, Decision};
+use crate::protocol::team::{Ask, Decision, Team};
 
 /// Records that the member was shown exactly this version, unless it is unknown or has another
 /// digest.
@@ -61,4 +63,27 @@ pub(in crate::protocol) fn read_objections(ask: Ask<'_>, command: &ReadObjection
         vec![Event::from(event)]
     };
     Decision::accept(events, Answer::ObjectionsRead { proposal: proposal.name.clone() })
+}
+
+/// The earlier version with which a version is compared, where the member was shown it. A reading is
+/// never taken back, so what this says stays true.
+pub fn read_before(
+    team: &Team,
+    by: &MemberName,
+    subject: &Subject,
+    earlier: u32,
+) -> Result<Artifact, Violation> {
+    let proposal = team.review().proposal(&subject.proposal);
+    let Some((proposal, version)) = proposal.and_then(|found| Some((found, found.version(earlier)?))) else {
+        let nearest = proposal.map(Proposal::current_ref).unwrap_or_default();
+        return Err(Violation::UnknownSubject {
+            subject: format!("{}@{earlier}", subject.proposal),
+            nearest,
+        });
+    };
+    if !version.read_by.contains_key(by) {
+        let reference = version.reference(&proposal.name);
+        return Err(Violation::UnreadVersion { reference, member: by.clone() });
+    }
+    Ok(version.artifact.clone())
 }

@@ -1,0 +1,399 @@
+//! The review service. Each method parses, gets the facts, submits, and prints.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tonic::{Code, Request, Response, Status};
+
+use super::answer::{Failure, wakes};
+use super::call::{Call, answered, request_key};
+use super::facts;
+use super::pin::Pin;
+use super::shared::Shared;
+use crate::artifact::{FileChange, FileStatus};
+use crate::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
+use crate::protocol::charter::{Graph, Repository};
+use crate::protocol::name::{Seq, VersionRef, nearest, shown};
+use crate::protocol::review::requirement;
+use crate::protocol::review::{Proposal, Version, read_before};
+use crate::protocol::time::Time;
+use crate::protocol::{Answer, Command, Team, Violation};
+use crate::wire::command::{self, Offered};
+use crate::wire::proto::review_service_server::ReviewService;
+use crate::wire::{proto, requirement as requirement_message, status, timestamp, version};
+
+/// Files that show lists; of the rest, only how many there are.
+const FILES_SHOWN_MAX: usize = 1_000;
+
+/// The longest diff, in bytes before escapes.
+const DIFF_BYTES_MAX: usize = 768 << 10;
+
+/// The service.
+pub(super) struct Review(pub(super) Arc<Shared>);
+
+macro_rules! methods {
+    ($($method:ident: $request:ident => $response:ident, $verb:literal;)*) => {
+        #[tonic::async_trait]
+        impl ReviewService for Review {
+            $(async fn $method(
+                &self,
+                request: Request<proto::$request>,
+            ) -> Result<Response<proto::$response>, Status> {
+                answered(&self.0, $verb, request, $method).await
+            })*
+        }
+    };
+}
+
+methods! {
+    propose: ProposeRequest => ProposeResponse, "propose";
+    show: ShowRequest => ShowResponse, "show";
+    diff: DiffRequest => DiffResponse, "diff";
+    objections: ObjectionsRequest => ObjectionsResponse, "objections";
+    approve: ApproveRequest => ApproveResponse, "approve";
+    object: ObjectRequest => ObjectResponse, "object";
+    note: NoteRequest => NoteResponse, "note";
+    resolve: ResolveRequest => ResolveResponse, "resolve";
+    overrule: OverruleRequest => OverruleResponse, "overrule";
+    withdraw: WithdrawRequest => WithdrawResponse, "withdraw";
+    confirm: ConfirmRequest => ConfirmResponse, "confirm";
+    get_status: GetStatusRequest => GetStatusResponse, "status";
+    explain: ExplainRequest => ExplainResponse, "explain";
+    get_charter: GetCharterRequest => GetCharterResponse, "charter";
+}
+
+async fn propose(call: Call, request: proto::ProposeRequest) -> Result<proto::ProposeResponse, Failure> {
+    let key = request_key(&request)?;
+    let offered = Offered::of(request)?;
+    let (kind, digest) = (offered.kind, offered.digest.clone());
+    let (artifact, known) = match (facts::of_offer(&call, &offered).await, &key) {
+        (Ok(found), _) => found,
+        // A retry gets its first answer, also when the staged ref is gone by now. The coordinator
+        // looks at the request before the command, so nothing is ever decided on these words.
+        (Err(_), Some(key)) if call.was_answered(key).await? => {
+            let artifact = Artifact { kind, digest: digest.clone(), content: digest.clone(), base: None };
+            (artifact, ArtifactFacts::default())
+        }
+        (Err(failure), _) => return Err(failure),
+    };
+    let command = Command::Propose(Box::new(offered.command(artifact, known)));
+    let done = call.submit(command, key).await?;
+    let Answer::Proposed { reference, digest, escalated } = done.answer else {
+        return Err(Failure::unexpected());
+    };
+    if kind == ArtifactKind::Commit {
+        let (proposal, version) = (reference.proposal.clone(), reference.version);
+        pin(&call, &Pin { proposal, version, commit: digest.clone() }).await?;
+    }
+    Ok(proto::ProposeResponse {
+        sequence: done.seq.0,
+        reference: reference.to_string(),
+        proposal: reference.proposal.to_string(),
+        version: reference.version,
+        digest: digest.to_string(),
+        woke: wakes(&done.woke),
+        escalated: escalated.iter().map(ToString::to_string).collect(),
+    })
+}
+
+/// Pins an accepted version before anybody is told of it. What can't be pinned now is pinned by a
+/// retry, or when the server starts again; until then the producer keeps asking.
+async fn pin(call: &Call, pin: &Pin) -> Result<(), Failure> {
+    let artifacts = call.artifacts()?;
+    let _turn = call.turn().await;
+    let repository = artifacts.repository()?;
+    repository.pin(&pin.proposal, pin.version, &pin.commit).await.map_err(|failure| {
+        let message = format!(
+            "{}@{} is accepted, and its commit is not pinned yet: ask again with the same request id",
+            pin.proposal, pin.version
+        );
+        Failure::fault(Code::Unavailable, "OUTCOME_UNKNOWN", &message, &failure)
+    })
+}
+
+async fn show(call: Call, request: proto::ShowRequest) -> Result<proto::ShowResponse, Failure> {
+    let key = request_key(&request)?;
+    let reference = read(&call, &request.subject, key).await?;
+    let look = |team: &Team, _: Time| {
+        find(team, &reference).map(|(charter, proposal, found)| {
+            (version::version(charter, team.review(), proposal, found), found.artifact.clone())
+        })
+    };
+    let (found, seq) = call.team.read(look).await?;
+    let (version, artifact) = found.ok_or_else(Failure::unexpected)?;
+    let artifacts = call.artifacts()?;
+    let _turn = call.turn().await;
+    let files = artifacts.files(&artifact, None).await?;
+    Ok(proto::ShowResponse {
+        sequence: seq.0,
+        version: Some(version),
+        files_total: files.len() as u64,
+        files: files.iter().take(FILES_SHOWN_MAX).map(file_change).collect(),
+    })
+}
+
+async fn diff(call: Call, request: proto::DiffRequest) -> Result<proto::DiffResponse, Failure> {
+    let key = request_key(&request)?;
+    let command = command::read(&request.subject)?;
+    let since = match request.from {
+        0 => None,
+        from => {
+            let earlier =
+                call.team.read(|team, _| read_before(team, &call.member, &command.subject, from)).await?;
+            Some(earlier.0?)
+        }
+    };
+    let reference = read(&call, &request.subject, key).await?;
+    let (found, seq) =
+        call.team.read(|team, _| find(team, &reference).map(|(_, _, found)| found.artifact.clone())).await?;
+    let artifact = found.ok_or_else(Failure::unexpected)?;
+    let artifacts = call.artifacts()?;
+    let _turn = call.turn().await;
+    let diff = artifacts.diff(&artifact, since.as_ref(), DIFF_BYTES_MAX).await?;
+    Ok(proto::DiffResponse {
+        sequence: seq.0,
+        reference: reference.to_string(),
+        text: diff.text,
+        truncated: diff.truncated,
+    })
+}
+
+async fn objections(
+    call: Call,
+    request: proto::ObjectionsRequest,
+) -> Result<proto::ObjectionsResponse, Failure> {
+    let key = request_key(&request)?;
+    let command = Command::ReadObjections(command::objections(&request)?);
+    let done = call.submit(command, key).await?;
+    let Answer::ObjectionsRead { proposal: name } = done.answer else { return Err(Failure::unexpected()) };
+    // What came in between is shown and not recorded as read: it has to be read once more.
+    let look = |team: &Team, _: Time| {
+        let proposal = team.review().proposal(&name)?;
+        let objections = proposal.objections.iter();
+        let objections = objections.map(|objection| version::objection(proposal, objection)).collect();
+        Some((objections, proposal.current_number()))
+    };
+    let (found, seq) = call.team.read(look).await?;
+    let (objections, version) = found.ok_or_else(Failure::unexpected)?;
+    Ok(proto::ObjectionsResponse { sequence: seq.0, objections, version })
+}
+
+async fn approve(call: Call, request: proto::ApproveRequest) -> Result<proto::ApproveResponse, Failure> {
+    let key = request_key(&request)?;
+    let vote = command::approve(request)?;
+    let found = facts::places(&call, &vote.reference, &vote.places).await?;
+    let done = call.submit(Command::Approve(vote.command(&found)), key).await?;
+    let Answer::Approved { reference, .. } = done.answer else { return Err(Failure::unexpected()) };
+    Ok(proto::ApproveResponse {
+        sequence: done.seq.0,
+        reference: reference.to_string(),
+        woke: wakes(&done.woke),
+    })
+}
+
+async fn object(call: Call, request: proto::ObjectRequest) -> Result<proto::ObjectResponse, Failure> {
+    let key = request_key(&request)?;
+    let vote = command::object(request)?;
+    let found = facts::places(&call, &vote.reference, &vote.places).await?;
+    let done = call.submit(Command::Object(vote.objection(&found)), key).await?;
+    let Answer::Raised { objection, reference } = done.answer else { return Err(Failure::unexpected()) };
+    Ok(proto::ObjectResponse {
+        sequence: done.seq.0,
+        objection: objection.to_string(),
+        reference: reference.to_string(),
+        woke: wakes(&done.woke),
+    })
+}
+
+async fn note(call: Call, request: proto::NoteRequest) -> Result<proto::NoteResponse, Failure> {
+    let key = request_key(&request)?;
+    let vote = command::note(request)?;
+    let found = facts::places(&call, &vote.reference, &vote.places).await?;
+    let done = call.submit(Command::Note(vote.note(&found)), key).await?;
+    let Answer::Raised { objection, reference } = done.answer else { return Err(Failure::unexpected()) };
+    Ok(proto::NoteResponse {
+        sequence: done.seq.0,
+        objection: objection.to_string(),
+        reference: reference.to_string(),
+        woke: wakes(&done.woke),
+    })
+}
+
+async fn resolve(call: Call, request: proto::ResolveRequest) -> Result<proto::ResolveResponse, Failure> {
+    let key = request_key(&request)?;
+    let done = call.submit(Command::Resolve(command::resolve(request)?), key).await?;
+    let Answer::ObjectionClosed { objection } = done.answer else { return Err(Failure::unexpected()) };
+    Ok(proto::ResolveResponse {
+        sequence: done.seq.0,
+        objection: objection.to_string(),
+        woke: wakes(&done.woke),
+    })
+}
+
+async fn overrule(call: Call, request: proto::OverruleRequest) -> Result<proto::OverruleResponse, Failure> {
+    let key = request_key(&request)?;
+    let done = call.submit(Command::Overrule(command::overrule(request)?), key).await?;
+    let Answer::ObjectionClosed { objection } = done.answer else { return Err(Failure::unexpected()) };
+    Ok(proto::OverruleResponse {
+        sequence: done.seq.0,
+        objection: objection.to_string(),
+        woke: wakes(&done.woke),
+    })
+}
+
+async fn withdraw(call: Call, request: proto::WithdrawRequest) -> Result<proto::WithdrawResponse, Failure> {
+    let key = request_key(&request)?;
+    let done = call.submit(Command::Withdraw(command::withdraw(request)?), key).await?;
+    let Answer::Withdrawn { cooldown_until, flips, flips_left } = done.answer else {
+        return Err(Failure::unexpected());
+    };
+    Ok(proto::WithdrawResponse {
+        sequence: done.seq.0,
+        cooldown_until: Some(timestamp(cooldown_until)),
+        flips,
+        flips_left,
+        woke: wakes(&done.woke),
+    })
+}
+
+async fn confirm(call: Call, request: proto::ConfirmRequest) -> Result<proto::ConfirmResponse, Failure> {
+    let key = request_key(&request)?;
+    let done = call.submit(Command::Confirm(command::confirm(&request)?), key).await?;
+    let Answer::Confirmed { circle, complete, waiting_for } = done.answer else {
+        return Err(Failure::unexpected());
+    };
+    Ok(proto::ConfirmResponse {
+        sequence: done.seq.0,
+        circle: circle.to_string(),
+        complete,
+        waiting_for: waiting_for.iter().map(ToString::to_string).collect(),
+        woke: wakes(&done.woke),
+    })
+}
+
+async fn get_status(
+    call: Call,
+    request: proto::GetStatusRequest,
+) -> Result<proto::GetStatusResponse, Failure> {
+    call.team.wait_until_stored(Seq(request.at_least)).await?;
+    let look = |team: &Team, now: Time| status::status(team, call.team.judge(), now, &call.member);
+    Ok(call.team.read(look).await?.0)
+}
+
+async fn explain(call: Call, request: proto::ExplainRequest) -> Result<proto::ExplainResponse, Failure> {
+    let look = |team: &Team, _: Time| explained(team, &call, &request.name);
+    let (explained, seq) = call.team.read(look).await?;
+    Ok(proto::ExplainResponse { sequence: seq.0, ..explained? })
+}
+
+/// Every requirement of a proposal's circle that is about the proposal or the whole, or every one of
+/// a circle.
+fn explained(team: &Team, call: &Call, name: &str) -> Result<proto::ExplainResponse, Violation> {
+    let review = team.review();
+    let proposal = name.parse().ok().and_then(|name| review.proposal(&name));
+    let circle = match proposal {
+        Some(proposal) => review.circle(&proposal.circle),
+        None => name.parse().ok().and_then(|name| review.circle(&name)),
+    };
+    let (Some(circle), Some(adopted)) = (circle, team.adopted()) else {
+        let known = review.proposals().map(|proposal| proposal.name.as_str());
+        let known = known.chain(review.circles().map(|circle| circle.name.as_str()));
+        let nearest = nearest(name, known).unwrap_or_default().to_owned();
+        return Err(Violation::UnknownSubject { subject: shown(name, 200), nearest });
+    };
+    let requirements =
+        requirement::of_circle(team, &adopted.charter, call.team.judge(), circle, &call.member);
+    let asked = requirements.iter().filter(|requirement| {
+        let about = requirement.proposal.as_ref();
+        proposal.is_none_or(|asked| about.is_none_or(|about| *about == asked.name))
+    });
+    Ok(proto::ExplainResponse {
+        requirements: asked.map(requirement_message::requirement).collect(),
+        circle: review.circle_ref(adopted.revision, circle).to_string(),
+        sequence: 0,
+    })
+}
+
+async fn get_charter(
+    call: Call,
+    _request: proto::GetCharterRequest,
+) -> Result<proto::GetCharterResponse, Failure> {
+    let (adopted, seq) = call.team.read(|team, _| team.adopted().cloned()).await?;
+    let adopted = adopted.ok_or_else(Failure::unexpected)?;
+    let graph = Graph::of(&adopted.charter);
+    let repository = match &adopted.charter.repository {
+        None => String::new(),
+        Some(repository) => {
+            let folder = call.shared.home.charter_folder(call.team.name()).map_err(|fault| {
+                let message = "the charter's folder can't be found; the server's log says why";
+                Failure::fault(Code::Internal, "HOME_UNUSABLE", message, &fault)
+            })?;
+            pushed_to(&folder, repository)
+        }
+    };
+    Ok(proto::GetCharterResponse {
+        sequence: seq.0,
+        revision: adopted.revision,
+        digest: adopted.digest.to_string(),
+        text: adopted.text.to_string(),
+        graph: graph.to_string(),
+        mermaid: graph.mermaid(),
+        repository,
+        team: adopted.charter.team.to_string(),
+    })
+}
+
+/// What members push to: the address, or the repository's absolute path.
+fn pushed_to(folder: &Path, repository: &Repository) -> String {
+    // `host:path` and `scheme://` are addresses; git takes a text with a slash before its first
+    // colon for a path.
+    let is_address =
+        |url: &String| url.find(':').is_some_and(|colon| !url[..colon].contains('/')) || url.contains("://");
+    match &repository.url {
+        Some(url) if is_address(url) => url.clone(),
+        Some(path) => folder.join(path).display().to_string(),
+        None => folder.join(&repository.path).display().to_string(),
+    }
+}
+
+/// Records that the caller is shown a version; which one exactly.
+pub(super) async fn read(
+    call: &Call,
+    subject: &str,
+    key: Option<crate::coordinator::RequestKey>,
+) -> Result<VersionRef, Failure> {
+    let done = call.submit(Command::Read(command::read(subject)?), key).await?;
+    match done.answer {
+        Answer::Read { reference } => Ok(reference),
+        _ => Err(Failure::unexpected()),
+    }
+}
+
+/// The version of an exact reference that the core gave.
+pub(super) fn find<'a>(
+    team: &'a Team,
+    reference: &VersionRef,
+) -> Option<(&'a crate::protocol::charter::Charter, &'a Proposal, &'a Version)> {
+    let charter = &team.adopted()?.charter;
+    let proposal = team.review().proposal(&reference.proposal)?;
+    Some((charter, proposal, proposal.version(reference.version)?))
+}
+
+/// One file that a version changes. Its path is told as the log has it, so that two paths never
+/// become one; whoever prints it shows what a terminal would obey.
+fn file_change(change: &FileChange) -> proto::FileChange {
+    let status = match change.status {
+        FileStatus::Added => "added",
+        FileStatus::Modified => "modified",
+        FileStatus::Deleted => "deleted",
+        FileStatus::ModeChanged => "mode-changed",
+        FileStatus::TypeChanged => "type-changed",
+    };
+    proto::FileChange {
+        path: change.path.as_str().to_owned(),
+        status: status.to_owned(),
+        added_lines: change.added_lines,
+        deleted_lines: change.deleted_lines,
+        binary: change.binary,
+    }
+}

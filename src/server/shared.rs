@@ -1,0 +1,65 @@
+//! What all services of a server share.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, RwLock};
+
+use tokio::sync::{Mutex, Semaphore};
+
+use crate::artifact::Artifacts;
+use crate::coordinator::Coordinator;
+use crate::home::Home;
+use crate::protocol::name::{Digest, TeamName};
+use crate::protocol::time::Time;
+
+/// Calls that are carried out at the same time; further ones wait. A call whose caller went away
+/// still counts until it is done.
+const CALLS_MAX: usize = 4096;
+
+/// Calls that look at artifacts at the same time: each may run git, or hash files.
+const LOOKS_MAX: usize = 16;
+
+/// Bundles that arrive at the same time.
+const UPLOADS_MAX: usize = 16;
+
+pub(super) struct Shared {
+    pub(super) coordinator: Coordinator,
+    pub(super) home: Home,
+    /// The hash of the operator's token.
+    pub(super) operator: Digest,
+    artifacts: RwLock<BTreeMap<TeamName, Arc<Artifacts>>>,
+    /// Teams are added one after the other: the first is special.
+    pub(super) adding: Mutex<()>,
+    pub(super) calls: Arc<Semaphore>,
+    pub(super) looks: Semaphore,
+    pub(super) uploads: Semaphore,
+}
+
+impl Shared {
+    pub(super) fn new(coordinator: Coordinator, home: Home, operator: Digest) -> Self {
+        Self {
+            coordinator,
+            home,
+            operator,
+            artifacts: RwLock::default(),
+            adding: Mutex::default(),
+            calls: Arc::new(Semaphore::new(CALLS_MAX)),
+            looks: Semaphore::new(LOOKS_MAX),
+            uploads: Semaphore::new(UPLOADS_MAX),
+        }
+    }
+
+    pub(super) fn now(&self) -> Time {
+        self.coordinator.clock().now()
+    }
+
+    /// What a team's versions are made of.
+    pub(super) fn artifacts(&self, team: &TeamName) -> Option<Arc<Artifacts>> {
+        self.artifacts.read().expect(UNPOISONED).get(team).cloned()
+    }
+
+    pub(super) fn keep_artifacts(&self, team: TeamName, artifacts: Artifacts) {
+        self.artifacts.write().expect(UNPOISONED).insert(team, Arc::new(artifacts));
+    }
+}
+
+const UNPOISONED: &str = "nothing panics while it holds this lock";

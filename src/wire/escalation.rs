@@ -1,0 +1,54 @@
+//! Escalations as messages, with who holds them up.
+
+use super::{proto, timestamp};
+use crate::protocol::escalation::Escalation;
+use crate::protocol::rule::Judge;
+use crate::protocol::time::Time;
+use crate::protocol::{Obligation, ObligationKind, Team};
+
+/// One escalation. While it is open it says who waits on whom: the members who owe something around
+/// its proposal, or else the people who owe the decision.
+pub fn escalation(team: &Team, judge: &dyn Judge, now: Time, escalation: &Escalation) -> proto::Escalation {
+    let opened = &escalation.opened;
+    let closed = escalation.closed.as_ref();
+    let state = match closed {
+        None => proto::EscalationState::Open,
+        Some(closed) if closed.by.is_some() => proto::EscalationState::Answered,
+        Some(_) => proto::EscalationState::Closed,
+    };
+    proto::Escalation {
+        id: opened.id.to_string(),
+        cause: opened.cause.to_string(),
+        subject: opened.subject.clone(),
+        text: opened.text.clone(),
+        opened_at: Some(timestamp(escalation.opened_at)),
+        state: state.into(),
+        waiting_on: if closed.is_none() { waiting_on(team, judge, now, escalation) } else { Vec::new() },
+        decisions: super::texts(opened.cause.decisions()),
+        decision: closed.and_then(|closed| closed.decision).map(|made| made.to_string()).unwrap_or_default(),
+        answered_by: closed
+            .and_then(|closed| closed.by.as_ref())
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+        reason: closed.map(|closed| closed.reason.clone()).unwrap_or_default(),
+    }
+}
+
+fn waiting_on(team: &Team, judge: &dyn Judge, now: Time, escalation: &Escalation) -> Vec<proto::Waiting> {
+    let owed = team.obligations_around(judge, now, escalation.opened.proposal.as_ref());
+    let is_human =
+        |owed: &Obligation| team.adopted().is_some_and(|adopted| adopted.charter.is_human(&owed.member));
+    let decide = format!("decide:{}", escalation.opened.id);
+    let (work, decisions): (Vec<&Obligation>, Vec<&Obligation>) =
+        owed.iter().partition(|owed| owed.kind != ObligationKind::Decide);
+    let mut waiting: Vec<&Obligation> = work.into_iter().filter(|owed| !is_human(owed)).collect();
+    if waiting.is_empty() {
+        waiting = decisions.into_iter().filter(|owed| owed.id == decide).collect();
+    }
+    let waiting = waiting.into_iter().map(|owed| proto::Waiting {
+        member: owed.member.to_string(),
+        kind: owed.kind.to_string(),
+        since: Some(timestamp(owed.since)),
+    });
+    waiting.collect()
+}

@@ -1,0 +1,135 @@
+//! Versions, votes and objections as messages.
+
+use super::{proto, texts, timestamp};
+use crate::protocol::artifact::ArtifactKind;
+use crate::protocol::charter::{Charter, ReviewEdge};
+use crate::protocol::review::{
+    Closing, Objection, ObjectionKind, Proposal, ProposalState, Review, Run, Version, VoteKind,
+};
+
+/// One version with what its reviewers said, and the proposal's objections.
+pub fn version(charter: &Charter, review: &Review, proposal: &Proposal, version: &Version) -> proto::Version {
+    let author = |author: &crate::protocol::artifact::Identity| proto::Identity {
+        name: author.name.clone(),
+        email: author.email.clone(),
+        member: charter.member_of_email(&author.email).map(ToString::to_string).unwrap_or_default(),
+    };
+    let reviewer = |edge: &ReviewEdge| proto::Reviewer {
+        member: edge.reviewer.to_string(),
+        lens: edge.lens.to_string(),
+        eligible: proposal.own_work(charter, version, &edge.reviewer).is_none(),
+        read: version.read_by.contains_key(&edge.reviewer),
+    };
+    proto::Version {
+        reference: version.reference(&proposal.name).to_string(),
+        proposal: proposal.name.to_string(),
+        version: version.number,
+        digest: version.artifact.digest.to_string(),
+        kind: artifact_kind(version.artifact.kind).into(),
+        summary: version.summary.clone(),
+        producer: version.producer.to_string(),
+        proposed_at: Some(timestamp(version.at)),
+        current: version.number == proposal.current_number(),
+        current_reference: proposal.current_ref(),
+        state: proposal_state(review.proposal_state(proposal)).into(),
+        authors: version.authors.iter().map(author).collect(),
+        reviewers: edges(charter, proposal).map(reviewer).collect(),
+        votes: votes(version),
+        objections: proposal
+            .objections
+            .iter()
+            .map(|objection| self::objection(proposal, objection))
+            .collect(),
+        base: version.artifact.base.as_ref().map(ToString::to_string).unwrap_or_default(),
+        answers: version.answers.iter().map(|(id, text)| (id.to_string(), text.clone())).collect(),
+    }
+}
+
+/// Who reviews a proposal.
+pub(super) fn edges<'a>(
+    charter: &'a Charter,
+    proposal: &'a Proposal,
+) -> impl Iterator<Item = &'a ReviewEdge> + use<'a> {
+    let phase = charter.phase(&proposal.phase).map(|(_, phase)| phase);
+    phase.into_iter().flat_map(|phase| phase.reviewers_of(&proposal.producer))
+}
+
+fn votes(version: &Version) -> Vec<proto::Vote> {
+    let cast = version.ballots.iter().filter_map(|(by, ballot)| Some((by, ballot.vote.as_ref()?)));
+    let vote = |(by, vote): (&crate::protocol::name::MemberName, &crate::protocol::review::Vote)| {
+        let kind = match vote.kind {
+            VoteKind::Approve => proto::VoteKind::Approve,
+            VoteKind::Object => proto::VoteKind::Object,
+        };
+        proto::Vote {
+            by: by.to_string(),
+            lenses: texts(&vote.lenses),
+            version: version.number,
+            kind: kind.into(),
+            at: Some(timestamp(vote.at)),
+            checked: vote.checked.iter().cloned().map(String::from).collect(),
+            ran: vote.ran.iter().map(run).collect(),
+        }
+    };
+    cast.map(vote).collect()
+}
+
+/// One objection or note, with what the producer answered to it.
+pub fn objection(proposal: &Proposal, objection: &Objection) -> proto::Objection {
+    let kind = match objection.kind {
+        ObjectionKind::Objection => proto::ObjectionKind::Objection,
+        ObjectionKind::Note => proto::ObjectionKind::Note,
+    };
+    let closed = objection.closed.as_ref();
+    let status = match closed.map(|closed| closed.how) {
+        None => proto::ObjectionStatus::Open,
+        Some(Closing::Resolved) => proto::ObjectionStatus::Resolved,
+        Some(Closing::Mistaken) => proto::ObjectionStatus::Mistaken,
+        Some(Closing::Overruled) => proto::ObjectionStatus::Overruled,
+    };
+    let answers = proposal.versions.iter().filter_map(|version| {
+        let text = version.answers.get(&objection.id)?.clone();
+        Some(proto::Reply { version: version.number, text })
+    });
+    proto::Objection {
+        id: objection.id.to_string(),
+        by: objection.by.to_string(),
+        lenses: texts(&objection.lenses),
+        version: objection.version,
+        kind: kind.into(),
+        text: objection.text.clone(),
+        at: objection.places.iter().cloned().map(String::from).collect(),
+        failing_test: objection.failing_test.as_ref().map(run),
+        status: status.into(),
+        raised_at: Some(timestamp(objection.at)),
+        read: objection.read,
+        closed_by: closed.map(|closed| closed.by.to_string()).unwrap_or_default(),
+        reason: closed.and_then(|closed| closed.reason.clone()).unwrap_or_default(),
+        answers: answers.collect(),
+    }
+}
+
+fn run(run: &Run) -> proto::Run {
+    proto::Run { command: run.command.clone(), exit: run.exit, output: run.output.clone() }
+}
+
+/// What an artifact is.
+pub fn artifact_kind(kind: ArtifactKind) -> proto::ArtifactKind {
+    match kind {
+        ArtifactKind::Commit => proto::ArtifactKind::Commit,
+        ArtifactKind::Bundle => proto::ArtifactKind::Bundle,
+    }
+}
+
+/// Where a proposal stands.
+pub fn proposal_state(state: ProposalState) -> proto::ProposalState {
+    match state {
+        ProposalState::ToDeliver => proto::ProposalState::ToDeliver,
+        ProposalState::UnderReview => proto::ProposalState::UnderReview,
+        ProposalState::Objected => proto::ProposalState::Objected,
+        ProposalState::Accepted => proto::ProposalState::Accepted,
+        ProposalState::Withdrawn => proto::ProposalState::Withdrawn,
+        ProposalState::Complete => proto::ProposalState::Complete,
+        ProposalState::Published => proto::ProposalState::Published,
+    }
+}
