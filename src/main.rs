@@ -1,3 +1,7 @@
 //! The `countersign` program: parse, run, exit code.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(countersign::cli::run(std::env::args_os()) as u8)
+}

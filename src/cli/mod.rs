@@ -1,1 +1,362 @@
-//! cli
+//! The command line: one file a command; [`output`] prints, [`speaker`] finds who speaks to which
+//! server, [`failure`] has the exit codes.
+//!
+//! It decides nothing. A command reads its texts, asks the server, and says what came of it: as JSON
+//! for scripts, or in words in which the texts of others stand in fences.
+
+mod approve;
+mod charter;
+mod clone;
+mod confirm;
+mod demo;
+mod diff;
+mod escalations;
+mod evidence;
+mod explain;
+mod failure;
+mod fetch;
+mod init;
+mod json;
+mod log;
+mod member;
+mod object;
+mod objections;
+mod operator;
+mod output;
+mod pages;
+mod place;
+mod propose;
+mod reading;
+mod resolve;
+mod serve;
+mod show;
+mod speaker;
+mod status;
+mod text;
+mod told;
+mod verify;
+mod withdraw;
+mod words;
+
+use std::ffi::OsString;
+use std::io;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use tokio::runtime::Builder;
+
+use crate::client::sockets_allowed;
+pub use failure::{Exit, Failure};
+pub use output::Answer;
+pub use pages::reference;
+use speaker::Global;
+
+/// A protocol for teams of coding agents, enforced by a server.
+///
+/// Nothing stale, unread or unreviewed passes its door: a version counts once every reviewer approved
+/// exactly it, every objection was read and answered, and everybody confirmed.
+#[derive(Parser, Debug)]
+#[command(
+    name = "countersign",
+    version,
+    propagate_version = false,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    disable_help_subcommand = false,
+    max_term_width = 100,
+    after_help = "A producer:  propose, objections, confirm, withdraw
+A reviewer:  show, diff, fetch, approve, object, note, resolve, confirm
+A person:    status, overrule, escalations answer
+An operator: init, serve, team add, member token, verify, backup
+
+Exit codes: 0 done, 1 refused, 2 usage, 3 server not reachable, 4 timed out, 5 not authenticated,
+6 superseded by another listener, 7 outcome unknown."
+)]
+pub struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    #[command(after_help = "Example:
+  countersign init --charter charter.toml
+
+Refused with CHARTER_REFUSED, HOME_TAKEN, TEAM_TAKEN, REPOSITORY_UNUSABLE, REPOSITORY_IN_USE.")]
+    Init(init::Init),
+
+    #[command(after_help = "Examples:
+  countersign serve
+  countersign serve --listen 127.0.0.1:0
+
+Where there is no home, one is made from charter.toml in the current folder; where there is no such file
+either, a starter is written. One line says when it is ready. COUNTERSIGN_LOG filters its log.
+
+Refused with HOME_HELD, LOG_DAMAGED, STORE_UNUSABLE, CANNOT_LISTEN, NOT_LOOPBACK, TLS_UNUSABLE.")]
+    Serve(serve::Serve),
+
+    Team(init::Team),
+
+    Member(member::Member),
+
+    #[command(after_help = "Examples:
+  countersign propose parser --commit HEAD --summary 'Streaming parser'
+  countersign propose parser --commit HEAD --text-file summary.md --answer o1='moved the lock'
+  countersign propose report --path out/ --text-file - < summary.md
+
+Refused with UNKNOWN_SUBJECT, TEXT_TOO_LARGE, NOT_PRODUCER, PHASE_CLOSED, CIRCLE_COMPLETE, EMPTY_PROPOSAL,
+UNCHANGED_PROPOSAL, OUTSIDE_OWNERSHIP, VERSION_CONFLICT, UNREAD_OBJECTIONS, UNANSWERED_OBJECTIONS,
+COOLDOWN_ACTIVE, ROUND_LIMIT, NOT_STAGED, ARTIFACT_TOO_LARGE, ARTIFACT_KIND_UNFIT, PATH_UNSAFE.")]
+    Propose(propose::Propose),
+
+    #[command(after_help = "Example:
+  countersign show parser@2
+
+Refused with UNKNOWN_SUBJECT, DIGEST_MISMATCH.")]
+    Show(show::Show),
+
+    #[command(after_help = "Examples:
+  countersign diff parser@2
+  countersign diff parser@1..2
+
+Refused with UNKNOWN_SUBJECT, DIGEST_MISMATCH, UNREAD_VERSION.")]
+    Diff(diff::Diff),
+
+    #[command(after_help = "Example:
+  countersign fetch parser@2 -o /tmp/parser-2
+
+Refused with UNKNOWN_SUBJECT, DIGEST_MISMATCH, FOLDER_NOT_EMPTY, PATH_UNSAFE.")]
+    Fetch(fetch::Fetch),
+
+    #[command(after_help = "Example:
+  countersign objections parser
+
+Refused with UNKNOWN_SUBJECT.")]
+    Objections(objections::Objections),
+
+    #[command(after_help = "Examples:
+  countersign approve parser@2:41d0c9aa1e53 --checked src/lexer.rs:80-140
+  countersign approve parser@2:41d0c9aa1e53 --ran 'cargo test lexer' --exit 0 --output @run.txt --resolve o1
+
+Refused with UNKNOWN_SUBJECT, TEXT_TOO_LARGE, NOT_REVIEWER, OWN_WORK, STALE_VERSION, DIGEST_MISMATCH,
+UNREAD_VERSION, WITHDRAWN, OBJECTION_HELD, FAILING_TEST, PLACE_UNKNOWN, VOTE_LIMIT, CIRCLE_COMPLETE.")]
+    Approve(approve::Approve),
+
+    #[command(after_help = "Examples:
+  countersign object parser@2:41d0c9aa1e53 'Overflows on a 2 GiB input' --at src/lexer.rs:112
+  countersign object parser@2:41d0c9aa1e53 --text-file - --failing-test 'cargo test huge' --output @run.txt
+
+Refused with UNKNOWN_SUBJECT, TEXT_TOO_LARGE, NOT_REVIEWER, STALE_VERSION, DIGEST_MISMATCH, UNREAD_VERSION,
+WITHDRAWN, PLACE_UNKNOWN, VOTE_LIMIT, CIRCLE_COMPLETE, EMPTY_TEXT.")]
+    Object(object::Object),
+
+    #[command(after_help = "Example:
+  countersign note parser@2:41d0c9aa1e53 'The name could say more' --at src/lexer.rs:12
+
+Refused as object is, and with NOTE_LIMIT.")]
+    Note(object::Note),
+
+    #[command(after_help = "Examples:
+  countersign resolve o1
+  countersign resolve o1 --mistaken --reason 'I read the wrong branch'
+
+Refused with UNKNOWN_SUBJECT, NOT_OBJECTOR, NOT_AN_OBJECTION, OBJECTION_CLOSED, NOTHING_CHANGED,
+UNREAD_VERSION, REASON_REQUIRED.")]
+    Resolve(resolve::Resolve),
+
+    #[command(after_help = "Example:
+  countersign overrule o1 --reason 'we ship without it, and mend it in the next phase'
+
+Refused with UNKNOWN_SUBJECT, NOT_A_PERSON, OWN_WORK, NOT_AN_OBJECTION, OBJECTION_CLOSED, REASON_REQUIRED.")]
+    Overrule(resolve::Overrule),
+
+    #[command(after_help = "Example:
+  countersign withdraw parser --reason 'one more look at the widths'
+
+Refused with UNKNOWN_SUBJECT, NOT_PRODUCER, NOTHING_TO_WITHDRAW, REASON_REQUIRED, COOLDOWN_ACTIVE,
+FLIP_LIMIT, CIRCLE_COMPLETE.")]
+    Withdraw(withdraw::Withdraw),
+
+    #[command(after_help = "Example:
+  countersign confirm implement:3fa91c20d8e7
+
+Refused with UNKNOWN_SUBJECT, NOT_PARTICIPANT, STALE_CONFIRM, CONFIRM_BLOCKED.")]
+    Confirm(confirm::Confirm),
+
+    #[command(after_help = "Example:
+  countersign status")]
+    Status(status::Status),
+
+    #[command(after_help = "Example:
+  countersign explain parser
+
+Refused with UNKNOWN_SUBJECT.")]
+    Explain(explain::Explain),
+
+    Charter(charter::CharterArgs),
+
+    #[command(after_help = "Examples:
+  countersign graph
+  countersign graph --mermaid > graph.mmd")]
+    Graph(charter::GraphArgs),
+
+    #[command(after_help = "Examples:
+  countersign log --from 120
+  countersign --json log --limit 1000")]
+    Log(log::Log),
+
+    #[command(after_help = "Example:
+  countersign verify
+
+It reads alone, with or without a running server. Refused with LOG_DAMAGED, with the first sequence that
+can't be trusted, STORE_UNUSABLE, UNKNOWN_TEAM.")]
+    Verify(verify::Verify),
+
+    #[command(after_help = "Example:
+  countersign backup /backups/monday
+
+It reads alone, with or without a running server; the copy proves itself before it is told. Refused with
+LOG_DAMAGED, STORE_UNUSABLE, BACKUP_INCOMPLETE.")]
+    Backup(verify::Backup),
+
+    #[command(after_help = "Example:
+  countersign escalate parser 'sec and arch want opposite things'
+
+Refused with UNKNOWN_SUBJECT, EMPTY_TEXT, TEXT_TOO_LARGE.")]
+    Escalate(escalations::Escalate),
+
+    Escalations(escalations::Escalations),
+
+    /// Plays a whole review in a temporary folder, and says what happens
+    #[command(after_help = "Example:\n  countersign demo")]
+    Demo,
+
+    #[command(after_help = "Example:
+  countersign completions bash > /etc/bash_completion.d/countersign")]
+    Completions(pages::Completions),
+
+    #[command(after_help = "Examples:
+  countersign man | man -l -
+  countersign man /usr/local/share/man/man1")]
+    Man(pages::Man),
+
+    /// Prints the reference page of all commands
+    #[command(hide = true)]
+    Reference,
+}
+
+/// The definition of the command line.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Parses `args`, the program's name first, does what they say, and prints it.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(told) => {
+            // Help and version are no mistakes; where nobody reads them, nothing is lost.
+            let _ = told.print();
+            return if told.use_stderr() { Exit::Usage } else { Exit::Done };
+        }
+    };
+    let as_json = cli.global.json;
+    output::print(&outcome(cli), as_json)
+}
+
+fn outcome(cli: Cli) -> Result<Answer, Failure> {
+    let Cli { global, command } = cli;
+    // These need no server, and no runtime either.
+    let command = match command {
+        Command::Verify(verify) => return verify.run(&global),
+        Command::Backup(backup) => return backup.run(&global),
+        Command::Completions(completions) => return completions.run(),
+        Command::Man(man) => return man.run(),
+        Command::Reference => return Ok(Answer::verbatim(reference())),
+        Command::Charter(charter) => match charter.check() {
+            Some(checked) => return checked,
+            None => Command::Charter(charter),
+        },
+        other => other,
+    };
+    // The runtime takes signals by a pair of sockets; where there are none to be had it would panic.
+    if let Err(why) = sockets_allowed() {
+        return Err(sockets_forbidden(&why));
+    }
+    let mut runtime = match command {
+        Command::Serve(_) | Command::Demo => Builder::new_multi_thread(),
+        _ => Builder::new_current_thread(),
+    };
+    let runtime = runtime.enable_all().build().map_err(|why| Failure::io("the runtime", &why))?;
+    let outcome = runtime.block_on(dispatch(command, &global));
+    // A thread that still waits for standard input or a disk must not keep what is done.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn sockets_forbidden(why: &io::Error) -> Failure {
+    Failure::new(
+        Exit::Unreachable,
+        "SOCKETS_FORBIDDEN",
+        format!("this sandbox forbids sockets, so nothing is known about the server: {why}"),
+        "let this process use the network, or run the command outside the sandbox",
+    )
+}
+
+async fn dispatch(command: Command, global: &Global) -> Result<Answer, Failure> {
+    match command {
+        Command::Init(init) => init.run(global).await,
+        Command::Serve(serve) => Box::pin(serve.run(global)).await,
+        Command::Team(team) => team.run(global).await,
+        Command::Member(member) => member.run(global).await,
+        Command::Propose(propose) => Box::pin(propose.run(global)).await,
+        Command::Show(show) => show.run(global).await,
+        Command::Diff(diff) => diff.run(global).await,
+        Command::Fetch(fetch) => fetch.run(global).await,
+        Command::Objections(objections) => objections.run(global).await,
+        Command::Approve(approve) => approve.run(global).await,
+        Command::Object(object) => object.run(global).await,
+        Command::Note(note) => note.run(global).await,
+        Command::Resolve(resolve) => resolve.run(global).await,
+        Command::Overrule(overrule) => overrule.run(global).await,
+        Command::Withdraw(withdraw) => withdraw.run(global).await,
+        Command::Confirm(confirm) => confirm.run(global).await,
+        Command::Status(status) => status.run(global).await,
+        Command::Explain(explain) => explain.run(global).await,
+        Command::Charter(charter) => charter.show(global).await,
+        Command::Graph(graph) => graph.run(global).await,
+        Command::Log(log) => log.run(global).await,
+        Command::Escalate(escalate) => escalate.run(global).await,
+        Command::Escalations(escalations) => escalations.run(global).await,
+        Command::Demo => Box::pin(demo::run()).await,
+        Command::Verify(_)
+        | Command::Backup(_)
+        | Command::Completions(_)
+        | Command::Man(_)
+        | Command::Reference => unreachable!("it was done without a runtime"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_says_what_it_does_and_shows_it() {
+        fn check(command: &clap::Command) {
+            let name = command.get_name();
+            assert!(command.get_about().is_some(), "{name} says what it does");
+            let groups = command.get_subcommands().next().is_some();
+            let example = command.get_after_help().is_some_and(|help| help.to_string().contains("Example"));
+            assert!(groups || command.is_hide_set() || example, "{name} has an example");
+            command.get_subcommands().for_each(check);
+        }
+        command().get_subcommands().for_each(check);
+    }
+}

@@ -13,7 +13,26 @@ use crate::wire::status_code::status_with_reason;
 /// The member that the call's token speaks for, and its team.
 pub(super) fn member(shared: &Shared, metadata: &MetadataMap) -> Result<(TeamHandle, MemberName), Status> {
     let token = bearer(metadata)?;
-    shared.coordinator.authenticate(&token).ok_or_else(|| stranger("the token speaks for nobody here"))
+    let (team, member) = shared
+        .coordinator
+        .authenticate(&token)
+        .ok_or_else(|| stranger("the token speaks for nobody here"))?;
+    // Whom the caller takes itself to be gives it nothing; that it is mistaken is better known before
+    // it acts in another's name.
+    let claims = [("countersign-member", member.as_str()), ("countersign-team", team.name().as_str())];
+    for (claim, actual) in claims {
+        let Some(claimed) = metadata.get(claim) else { continue };
+        if claimed.as_bytes() != actual.as_bytes() {
+            let claimed = String::from_utf8_lossy(claimed.as_bytes());
+            return Err(status_with_reason(
+                Code::PermissionDenied,
+                "UNAUTHENTICATED",
+                &format!("the token speaks for {member} of {}, not for {claimed}", team.name()),
+                &[("member", member.to_string()), ("team", team.name().to_string())],
+            ));
+        }
+    }
+    Ok((team, member))
 }
 
 /// That the call's token is the operator's.

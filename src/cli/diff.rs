@@ -1,0 +1,87 @@
+//! `countersign diff`: a version as a unified diff.
+
+use clap::Args;
+
+use super::failure::Failure;
+use super::output::Answer;
+use super::reading;
+use super::speaker::{Global, Speaker, Write};
+use super::text::Fence;
+use crate::client::proto::DiffRequest;
+use crate::protocol::name::Subject;
+
+/// Shows a version as a unified diff, against its base or an earlier version.
+#[derive(Args, Debug)]
+pub struct Diff {
+    /// parser@2 against its base, or parser@1..2: version 2 against version 1, where you read that one
+    #[arg(value_name = "REF[..N]")]
+    range: String,
+    #[command(flatten)]
+    write: Write,
+}
+
+impl Diff {
+    pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
+        let (subject, from) = range(&self.range)?;
+        let speaker = Speaker::connect(global).await?;
+        let request = DiffRequest { request_id: self.write.id(), subject, from };
+        let diff = speaker.client.diff(request).await?;
+        // The diff was a reading already; the record says whether it is still the current version.
+        let shown = reading::show(&speaker, &diff.reference, String::new()).await?;
+        let version = shown.version.clone().unwrap_or_default();
+
+        let fence = Fence::fresh()?;
+        let mut text = reading::head(&version, &fence);
+        let against = if from == 0 { "its base".to_owned() } else { format!("version {from}") };
+        text.push_str(&fence.around(&format!("diff against {against}"), &diff.text));
+        if diff.truncated {
+            text.push_str(&format!(
+                "The diff is longer than what is shown. All of it: countersign fetch {} -o DIR\n",
+                version.reference
+            ));
+        }
+        let mut json = reading::record(&shown);
+        json["from"] = from.into();
+        json["diff"] = diff.text.into();
+        json["truncated"] = diff.truncated.into();
+        let mut answer = Answer::new(json, text);
+        if version.current {
+            reading::keep_told(&speaker, &version.proposal, version.version, &mut answer).await;
+        }
+        Ok(answer)
+    }
+}
+
+/// The version, and the number of the earlier one; 0 for its base.
+fn range(text: &str) -> Result<(String, u32), Failure> {
+    let Some((earlier, version)) = text.rsplit_once("..") else { return Ok((text.to_owned(), 0)) };
+    let wrong = || {
+        Failure::usage(format!("{text:?} is not a range of versions: give NAME@N..M, such as parser@1..2"))
+    };
+    let earlier: Subject = earlier.parse().map_err(|_| wrong())?;
+    let (Some(from), None) = (earlier.version, &earlier.digest) else { return Err(wrong()) };
+    let version: Subject = format!("{}@{version}", earlier.proposal).parse().map_err(|_| wrong())?;
+    if version.version.is_none_or(|version| version <= from) {
+        return Err(wrong());
+    }
+    Ok((version.to_string(), from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_names_the_version_and_the_earlier_one() {
+        let parsed = |text: &str| range(text).ok();
+        assert_eq!(parsed("parser"), Some(("parser".to_owned(), 0)));
+        assert_eq!(parsed("parser@2:41d0c9aa1e53"), Some(("parser@2:41d0c9aa1e53".to_owned(), 0)));
+        assert_eq!(parsed("parser@1..3"), Some(("parser@3".to_owned(), 1)));
+        assert_eq!(parsed("parser@1..3:41d0c9aa1e53"), Some(("parser@3:41d0c9aa1e53".to_owned(), 1)));
+        for wrong in
+            ["parser..2", "parser@2..1", "parser@2..2", "parser@1..x", "parser@1:41d0c9aa1e53..2", ".."]
+        {
+            assert_eq!(parsed(wrong), None, "{wrong}");
+        }
+    }
+}

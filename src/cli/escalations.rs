@@ -1,0 +1,209 @@
+//! `countersign escalate` and `countersign escalations`: questions put to a person, and their answers.
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::output::{Answer, visible};
+use super::speaker::{Global, Speaker, Write};
+use super::text::{Fence, TextFile};
+use super::{json as form, words};
+use crate::client::proto::{AnswerEscalationRequest, EscalateRequest, Escalation, ListEscalationsRequest};
+use crate::client::time_of;
+
+/// Escalations that one call of the server lists.
+const PAGE_MAX: u32 = 1_000;
+
+/// Puts a proposal, an objection or a circle before a person.
+#[derive(Args, Debug)]
+pub struct Escalate {
+    /// A proposal, an objection or a circle
+    subject: String,
+    /// What the person is asked
+    text: Option<String>,
+    #[command(flatten)]
+    text_file: TextFile,
+    #[command(flatten)]
+    write: Write,
+}
+
+impl Escalate {
+    pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
+        let text = self.text_file.or(self.text, "TEXT", "text")?;
+        let speaker = Speaker::connect(global).await?;
+        let request = EscalateRequest {
+            request_id: self.write.id(),
+            subject: self.subject.clone(),
+            text: text.clone(),
+        };
+        let escalated = speaker.client.escalate(request).await?;
+        let stored = [("text".to_owned(), text.as_str())];
+        let told = format!(
+            "{} puts {} before a person\n{}{}",
+            visible(&escalated.escalation),
+            visible(&self.subject),
+            words::stored(&stored),
+            words::woke(&escalated.woke, words::now())
+        );
+        Ok(Answer::new(
+            json!({
+                "escalation": escalated.escalation,
+                "woke": form::woke(&escalated.woke),
+                "stored": words::stored_json(&stored),
+                "sequence": escalated.sequence,
+            }),
+            told,
+        ))
+    }
+}
+
+/// Questions put to a person.
+#[derive(Args, Debug)]
+pub struct Escalations {
+    #[command(subcommand)]
+    command: EscalationsCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum EscalationsCommand {
+    /// Lists the escalations that wait for a person
+    #[command(after_help = "Example:\n  countersign escalations list")]
+    List {
+        /// Also those that are answered or closed
+        #[arg(long)]
+        all: bool,
+    },
+    /// Answers an escalation, as a person
+    #[command(after_help = "Example:
+  countersign escalations answer e1 --decide raise-limit --reason 'the findings are new each time'
+
+Refused with UNKNOWN_SUBJECT, NOT_A_PERSON, REASON_REQUIRED, ESCALATION_CLOSED, DECISION_UNFIT.")]
+    Answer {
+        /// The escalation's id: e1
+        #[arg(value_name = "eN")]
+        escalation: String,
+        /// One of the decisions that `escalations list` shows
+        #[arg(long, value_name = "DECISION")]
+        decide: Option<String>,
+        /// Why
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+        #[command(flatten)]
+        text_file: TextFile,
+        #[command(flatten)]
+        write: Write,
+    },
+}
+
+impl Escalations {
+    pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
+        match self.command {
+            EscalationsCommand::List { all } => list(global, all).await,
+            EscalationsCommand::Answer { escalation, decide, reason, text_file, write } => {
+                let reason = text_file.or(reason, "--reason", "reason")?;
+                let decision = decide.unwrap_or_default();
+                answer(global, escalation, decision, reason, write).await
+            }
+        }
+    }
+}
+
+async fn list(global: &Global, all: bool) -> Result<Answer, Failure> {
+    let speaker = Speaker::connect(global).await?;
+    let mut escalations: Vec<Escalation> = Vec::new();
+    let mut page_token = String::new();
+    let sequence = loop {
+        let request = ListEscalationsRequest { all, page_size: PAGE_MAX, page_token };
+        let page = speaker.client.list_escalations(request).await?;
+        escalations.extend(page.escalations);
+        page_token = page.next_page_token;
+        if page_token.is_empty() {
+            break page.sequence;
+        }
+    };
+    let fence = Fence::fresh()?;
+    let mut text = String::new();
+    for escalation in &escalations {
+        text.push_str(&described(escalation, &fence));
+    }
+    if escalations.is_empty() {
+        text.push_str("no escalation waits for a person\n");
+    }
+    let json = json!({
+        "escalations": escalations.iter().map(form::escalation).collect::<Value>(),
+        "sequence": sequence,
+    });
+    Ok(Answer::new(json, text))
+}
+
+fn described(escalation: &Escalation, fence: &Fence) -> String {
+    let id = visible(&escalation.id);
+    let mut out = format!(
+        "{id}: {} about {}, {}",
+        visible(&escalation.cause),
+        visible(&escalation.subject),
+        form::escalation_state(escalation)
+    );
+    if let Some(at) = &escalation.opened_at {
+        out.push_str(&format!(", opened at {}", time_of(at)));
+    }
+    out.push('\n');
+    out.push_str(&fence.around(&id, &escalation.text));
+    for waiting in &escalation.waiting_on {
+        let since =
+            waiting.since.as_ref().map_or_else(String::new, |since| format!(" since {}", time_of(since)));
+        out.push_str(&format!(
+            "  waits for {}: {}{since}\n",
+            visible(&waiting.member),
+            visible(&waiting.kind)
+        ));
+    }
+    if escalation.decision.is_empty() {
+        for decision in &escalation.decisions {
+            out.push_str(&format!(
+                "  countersign escalations answer {id} --decide {} --reason \"…\"\n",
+                visible(decision)
+            ));
+        }
+    } else {
+        let (by, decision) = (visible(&escalation.answered_by), visible(&escalation.decision));
+        out.push_str(&format!("  {by} decided: {decision}\n"));
+        out.push_str(&fence.around(&format!("reason of {by}"), &escalation.reason));
+    }
+    out
+}
+
+async fn answer(
+    global: &Global,
+    escalation: String,
+    decision: String,
+    reason: String,
+    write: Write,
+) -> Result<Answer, Failure> {
+    let speaker = Speaker::connect(global).await?;
+    let request = AnswerEscalationRequest {
+        request_id: write.id(),
+        escalation,
+        decision: decision.clone(),
+        reason: reason.clone(),
+    };
+    let answered = speaker.client.answer_escalation(request).await?;
+    let stored = [("reason".to_owned(), reason.as_str())];
+    let text = format!(
+        "{} is answered: {}\n{}{}",
+        visible(&answered.escalation),
+        visible(&decision),
+        words::stored(&stored),
+        words::woke(&answered.woke, words::now())
+    );
+    Ok(Answer::new(
+        json!({
+            "escalation": answered.escalation,
+            "decision": decision,
+            "woke": form::woke(&answered.woke),
+            "stored": words::stored_json(&stored),
+            "sequence": answered.sequence,
+        }),
+        text,
+    ))
+}

@@ -1,0 +1,314 @@
+//! The JSON of what commands speak of. Names and words are an interface: see
+//! docs/reference/commands.md. Texts are carried verbatim.
+
+use serde_json::{Value, json};
+
+use crate::client::{proto, time_of};
+
+/// A fact of a refusal.
+pub fn fact(fact: proto::Fact) -> Value {
+    match fact.value {
+        None => Value::Null,
+        Some(proto::fact::Value::Text(text)) => text.into(),
+        Some(proto::fact::Value::Number(number)) => number.into(),
+        Some(proto::fact::Value::Texts(texts)) => texts.items.into(),
+    }
+}
+
+/// A word of a proto's enumeration, as people and scripts read it: `under-review`.
+pub fn word(name: &str, prefix: &str) -> String {
+    name.strip_prefix(prefix).unwrap_or(name).to_ascii_lowercase().replace('_', "-")
+}
+
+/// A time in RFC 3339, or null.
+pub fn time(stamp: Option<&prost_types::Timestamp>) -> Value {
+    stamp.map_or(Value::Null, |stamp| time_of(stamp).to_string().into())
+}
+
+/// Text, or null where it is empty.
+fn or_null(text: &str) -> Value {
+    if text.is_empty() { Value::Null } else { text.into() }
+}
+
+/// Whom a command woke.
+pub fn woke(woke: &[proto::Wake]) -> Value {
+    let one = |wake: &proto::Wake| {
+        json!({
+            "member": wake.member,
+            "outcome": outcome(wake),
+            "presence": presence(wake),
+            "since": time(wake.since.as_ref()),
+        })
+    };
+    woke.iter().map(one).collect()
+}
+
+/// What became of a wake: `woke` or `stored`.
+pub fn outcome(wake: &proto::Wake) -> String {
+    word(wake.outcome().as_str_name(), "WAKE_OUTCOME_")
+}
+
+/// Whether a wake reaches a member now: `listening`, `deaf`…
+pub fn presence(wake: &proto::Wake) -> String {
+    word(wake.presence().as_str_name(), "PRESENCE_")
+}
+
+/// Where a proposal stands: `under-review`, `accepted`…
+pub fn proposal_state(state: proto::ProposalState) -> String {
+    word(state.as_str_name(), "PROPOSAL_STATE_")
+}
+
+/// Where a circle stands: `open`, `complete`…
+pub fn circle_state(circle: &proto::Circle) -> String {
+    word(circle.state().as_str_name(), "CIRCLE_STATE_")
+}
+
+/// What kind of artifact: `commit` or `bundle`.
+pub fn artifact_kind(kind: proto::ArtifactKind) -> String {
+    word(kind.as_str_name(), "ARTIFACT_KIND_")
+}
+
+/// Whether it blocks: `objection` or `note`.
+pub fn objection_kind(objection: &proto::Objection) -> String {
+    word(objection.kind().as_str_name(), "OBJECTION_KIND_")
+}
+
+/// How an objection stands: `open`, `resolved`, `mistaken` or `overruled`.
+pub fn objection_status(objection: &proto::Objection) -> String {
+    word(objection.status().as_str_name(), "OBJECTION_STATUS_")
+}
+
+/// Whether a requirement holds: `SATISFIED`, `UNSATISFIED`…
+pub fn requirement_state(requirement: &proto::Requirement) -> String {
+    let name = requirement.state().as_str_name();
+    name.strip_prefix("REQUIREMENT_STATE_").unwrap_or(name).to_owned()
+}
+
+/// How an escalation stands: `open`, `answered` or `closed`.
+pub fn escalation_state(escalation: &proto::Escalation) -> String {
+    word(escalation.state().as_str_name(), "ESCALATION_STATE_")
+}
+
+/// A command that was run.
+pub fn run(run: &proto::Run) -> Value {
+    json!({ "command": run.command, "exit": run.exit, "output": run.output })
+}
+
+/// An objection or a note.
+pub fn objection(objection: &proto::Objection) -> Value {
+    json!({
+        "id": objection.id,
+        "by": objection.by,
+        "lens": objection.lenses.join(","),
+        "lenses": objection.lenses,
+        "version": objection.version,
+        "kind": objection_kind(objection),
+        "text": objection.text,
+        "at": objection.at,
+        "failing_test": objection.failing_test.as_ref().map(run),
+        "status": objection_status(objection),
+        "raised_at": time(objection.raised_at.as_ref()),
+        "read": objection.read,
+        "closed_by": or_null(&objection.closed_by),
+        "reason": or_null(&objection.reason),
+        "answers": objection.answers.iter()
+            .map(|reply| json!({ "version": reply.version, "text": reply.text }))
+            .collect::<Value>(),
+    })
+}
+
+/// A version, with what its reviewers said.
+pub fn version(version: &proto::Version) -> Value {
+    let authors = version.authors.iter().map(
+        |author| json!({ "name": author.name, "email": author.email, "member": or_null(&author.member) }),
+    );
+    let reviewers = version.reviewers.iter().map(|reviewer| {
+        json!({
+            "member": reviewer.member,
+            "lens": reviewer.lens,
+            "eligible": reviewer.eligible,
+            "read": reviewer.read,
+        })
+    });
+    json!({
+        "ref": version.reference,
+        "proposal": version.proposal,
+        "version": version.version,
+        "digest": version.digest,
+        "kind": artifact_kind(version.kind()),
+        "summary": version.summary,
+        "producer": version.producer,
+        "proposed_at": time(version.proposed_at.as_ref()),
+        "current": version.current,
+        "current_ref": or_null(&version.current_reference),
+        "state": proposal_state(version.state()),
+        "base": or_null(&version.base),
+        "authors": authors.collect::<Value>(),
+        "reviewers": reviewers.collect::<Value>(),
+        "votes": version.votes.iter().map(vote).collect::<Value>(),
+        "objections": version.objections.iter().map(objection).collect::<Value>(),
+        "answers": version.answers,
+    })
+}
+
+/// Which way a vote goes: `approve` or `object`.
+pub fn vote_kind(vote: &proto::Vote) -> String {
+    word(vote.kind().as_str_name(), "VOTE_KIND_")
+}
+
+fn vote(vote: &proto::Vote) -> Value {
+    json!({
+        "by": vote.by,
+        "lens": vote.lenses.join(","),
+        "lenses": vote.lenses,
+        "version": vote.version,
+        "vote": vote_kind(vote),
+        "at": time(vote.at.as_ref()),
+        "checked": vote.checked,
+        "ran": vote.ran.iter().map(run).collect::<Value>(),
+    })
+}
+
+/// A file that a version changes.
+pub fn file(file: &proto::FileChange) -> Value {
+    json!({
+        "path": file.path,
+        "status": file.status,
+        "added_lines": file.added_lines,
+        "deleted_lines": file.deleted_lines,
+        "binary": file.binary,
+    })
+}
+
+/// A proposal at a glance.
+pub fn proposal(proposal: &proto::Proposal) -> Value {
+    let approvals = proposal.approvals.iter().map(|approval| {
+        json!({
+            "by": approval.by,
+            "lens": approval.lens,
+            "version": approval.version,
+            "overruled": approval.overruled,
+        })
+    });
+    json!({
+        "name": proposal.name,
+        "version": proposal.version,
+        "ref": or_null(&proposal.reference),
+        "state": proposal_state(proposal.state()),
+        "producer": proposal.producer,
+        "approvals": approvals.collect::<Value>(),
+        "open_objections": proposal.open_objections,
+        "circle": or_null(&proposal.circle),
+        "cooldown_until": time(proposal.cooldown_until.as_ref()),
+    })
+}
+
+/// A circle at a glance.
+pub fn circle(circle: &proto::Circle) -> Value {
+    json!({
+        "name": circle.name,
+        "ref": circle.reference,
+        "state": circle_state(circle),
+        "confirmed": circle.confirmed,
+        "waiting_for": circle.waiting_for,
+        "proposals": circle.proposals,
+        "phase": circle.phase,
+    })
+}
+
+/// What a member owes.
+pub fn obligation(obligation: &proto::Obligation) -> Value {
+    let mut out = json!({
+        "id": obligation.id,
+        "member": obligation.member,
+        "kind": obligation.kind,
+        "subject": obligation.subject,
+        "since": time(obligation.since.as_ref()),
+        "command": obligation.command,
+    });
+    if obligation.due.is_some() {
+        out["due"] = time(obligation.due.as_ref());
+    }
+    out
+}
+
+/// A question put to a person.
+pub fn escalation(escalation: &proto::Escalation) -> Value {
+    let waiting = escalation.waiting_on.iter().map(
+        |waiting| json!({ "member": waiting.member, "kind": waiting.kind, "since": time(waiting.since.as_ref()) }),
+    );
+    json!({
+        "id": escalation.id,
+        "cause": escalation.cause,
+        "subject": escalation.subject,
+        "text": escalation.text,
+        "opened_at": time(escalation.opened_at.as_ref()),
+        "waiting_on": waiting.collect::<Value>(),
+        "state": escalation_state(escalation),
+        "decisions": escalation.decisions,
+        "decision": or_null(&escalation.decision),
+        "answered_by": or_null(&escalation.answered_by),
+        "reason": or_null(&escalation.reason),
+    })
+}
+
+/// A requirement, as explain shows it.
+pub fn requirement(requirement: &proto::Requirement) -> Value {
+    json!({
+        "name": requirement.name,
+        "state": requirement_state(requirement),
+        "who": requirement.who,
+        "command": requirement.command,
+        "detail": requirement.detail,
+        "rule": requirement.rule,
+        "subject": requirement.subject,
+        "mode": requirement.mode,
+    })
+}
+
+/// An event of the log. Its body is the JSON that is stored; what can't be read as such stands as text.
+pub fn event(event: &proto::Event) -> Value {
+    let body: Value = serde_json::from_str(&event.body).unwrap_or_else(|_| event.body.clone().into());
+    json!({
+        "sequence": event.sequence,
+        "at": time(event.at.as_ref()),
+        "actor": event.actor,
+        "kind": event.kind,
+        "schema": event.schema,
+        "body": body,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_those_of_the_reference() {
+        use proto::{ProposalState, RequirementState};
+        let states = [
+            ProposalState::ToDeliver,
+            ProposalState::UnderReview,
+            ProposalState::Objected,
+            ProposalState::Accepted,
+            ProposalState::Withdrawn,
+            ProposalState::Complete,
+            ProposalState::Published,
+        ];
+        assert_eq!(
+            states.map(proposal_state),
+            ["to-deliver", "under-review", "objected", "accepted", "withdrawn", "complete", "published"]
+        );
+        let wake = |presence: proto::Presence| proto::Wake {
+            presence: presence.into(),
+            outcome: proto::WakeOutcome::Stored.into(),
+            ..Default::default()
+        };
+        assert_eq!(presence(&wake(proto::Presence::ReArming)), "re-arming");
+        assert_eq!(presence(&wake(proto::Presence::NotJoined)), "not-joined");
+        assert_eq!(outcome(&wake(proto::Presence::Deaf)), "stored");
+        let requirement =
+            proto::Requirement { state: RequirementState::NotApplicable.into(), ..Default::default() };
+        assert_eq!(requirement_state(&requirement), "NOT_APPLICABLE");
+    }
+}

@@ -1,0 +1,178 @@
+//! What a command prints: JSON for scripts, words for people and agents.
+
+use std::io::{self, Write};
+
+use serde_json::{Map, Value};
+
+use super::failure::{Exit, Failure, Unmet};
+use crate::protocol::name::push_visible;
+
+/// Unmet conditions that are shown to a person; of the rest, only how many there are. With their
+/// remedies they stay on one screen.
+const UNMET_SHOWN_MAX: usize = 8;
+
+/// Characters of a sentence that are shown to a person.
+const SENTENCE_CHARS_MAX: usize = 600;
+
+/// What a command that is done has to say.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// For scripts, beside `"ok": true`.
+    pub json: Map<String, Value>,
+    /// For people and agents; texts of others are fenced in it already.
+    pub text: String,
+    /// What went wrong beside it, and didn't undo it.
+    pub warnings: Vec<String>,
+}
+
+impl Answer {
+    /// Of a JSON object and its words.
+    pub fn new(json: Value, text: impl Into<String>) -> Self {
+        let json = match json {
+            Value::Object(members) => members,
+            other => Map::from_iter([("value".to_owned(), other)]),
+        };
+        Self { json, text: text.into(), warnings: Vec::new() }
+    }
+
+    /// Words alone, such as a script or a page, whatever form was asked for.
+    pub fn verbatim(text: impl Into<String>) -> Self {
+        Self { json: Map::new(), text: text.into(), warnings: Vec::new() }
+    }
+}
+
+/// Prints the outcome and says how the process ends.
+///
+/// A reader that went away (`| head`) is nobody's mistake: what the command did stands, so its exit
+/// code does too.
+pub fn print(outcome: &Result<Answer, Failure>, as_json: bool) -> Exit {
+    match outcome {
+        Ok(answer) => {
+            let written = if as_json && !(answer.json.is_empty() && !answer.text.is_empty()) {
+                let mut members = Map::from_iter([("ok".to_owned(), Value::Bool(true))]);
+                members.extend(answer.json.clone());
+                line(&mut io::stdout(), &Value::Object(members).to_string())
+            } else {
+                line(&mut io::stdout(), &answer.text)
+            };
+            for warning in &answer.warnings {
+                let _ = line(&mut io::stderr(), &visible(warning));
+            }
+            match written {
+                Err(problem) if problem.kind() != io::ErrorKind::BrokenPipe => {
+                    let _ =
+                        line(&mut io::stderr(), &format!("it is done, but could not be printed: {problem}"));
+                    Exit::Refused
+                }
+                _ => Exit::Done,
+            }
+        }
+        Err(failure) => {
+            // A reader that went away, again: the exit code says what there is to say.
+            let _ = if as_json && failure.exit != Exit::Usage {
+                line(&mut io::stdout(), &failure.json().to_string())
+            } else {
+                line(&mut io::stderr(), &words(failure))
+            };
+            failure.exit
+        }
+    }
+}
+
+fn line(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    out.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
+/// A failure in words: the code, each sentence, and below it what to do.
+pub fn words(failure: &Failure) -> String {
+    let mut out = match failure.exit {
+        Exit::Usage => String::new(),
+        Exit::Refused => format!("refused {}\n", failure.code()),
+        _ => format!("{}\n", failure.code()),
+    };
+    let shown = &failure.unmet[..failure.unmet.len().min(UNMET_SHOWN_MAX)];
+    for Unmet { code, message, remedy, rule, .. } in shown {
+        out.push_str("  ");
+        if code != failure.code() {
+            out.push_str(&format!("{code}: "));
+        }
+        if !rule.is_empty() {
+            out.push_str(&format!("[{}] ", visible(rule)));
+        }
+        out.push_str(&indented(message));
+        out.push('\n');
+        if !remedy.is_empty() {
+            out.push_str(&match remedy.strip_prefix("run: ") {
+                Some(command) => format!("  Run: {}\n", indented(command)),
+                None => format!("  Then: {}\n", indented(remedy)),
+            });
+        }
+    }
+    match failure.unmet.len() - shown.len() + failure.more as usize {
+        0 => {}
+        more => out.push_str(&format!("  and {more} more\n")),
+    }
+    out
+}
+
+/// One paragraph, safe for a terminal, of bounded length.
+fn indented(text: &str) -> String {
+    let mut out = String::new();
+    for (index, c) in text.chars().enumerate() {
+        match c {
+            _ if index == SENTENCE_CHARS_MAX => {
+                out.push('…');
+                break;
+            }
+            '\n' => out.push_str("\n    "),
+            c => push_visible(&mut out, c),
+        }
+    }
+    out
+}
+
+/// A line of somebody's, with whatever a terminal would obey shown instead.
+pub fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        push_visible(&mut out, c);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_one_screen_and_inert() {
+        let mut failure = Failure::refused(
+            "CONFIRM_BLOCKED",
+            "x\u{1b}]52;c;\u{202e}".repeat(400),
+            "run: countersign status",
+        );
+        failure.unmet = vec![failure.unmet[0].clone(); 40];
+        let words = words(&failure);
+        assert!(words.lines().count() <= 24, "{words}");
+        assert!(!words.contains(['\u{1b}', '\u{202e}']));
+        assert!(words.starts_with("refused CONFIRM_BLOCKED\n"));
+        assert!(words.contains("  Run: countersign status\n"));
+        assert!(words.ends_with("  and 32 more\n"));
+    }
+
+    #[test]
+    fn a_remedy_that_is_no_command_is_not_told_as_one() {
+        let failure = Failure::refused("WITHDRAWN", "parser@2 was withdrawn", "wait for app's next version");
+        assert_eq!(
+            words(&failure),
+            "refused WITHDRAWN\n  parser@2 was withdrawn\n  Then: wait for app's next version\n"
+        );
+    }
+}

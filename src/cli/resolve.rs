@@ -1,0 +1,92 @@
+//! `countersign resolve` and `countersign overrule`: how an objection closes.
+
+use clap::Args;
+use serde_json::json;
+
+use super::failure::Failure;
+use super::output::{Answer, visible};
+use super::speaker::{Global, Speaker, Write};
+use super::text::TextFile;
+use super::{json as form, words};
+use crate::client::proto::{OverruleRequest, ResolveRequest, Wake};
+
+/// Closes an own objection: a newer version answers it, or it was a mistake.
+#[derive(Args, Debug)]
+pub struct Resolve {
+    /// The objection's id: o1
+    #[arg(value_name = "oN")]
+    objection: String,
+    /// It was a mistake; needs a reason
+    #[arg(long)]
+    mistaken: bool,
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    text_file: TextFile,
+    #[command(flatten)]
+    write: Write,
+}
+
+impl Resolve {
+    pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
+        let reason = self.text_file.or(self.reason, "--reason", "reason")?;
+        let speaker = Speaker::connect(global).await?;
+        let request = ResolveRequest {
+            request_id: self.write.id(),
+            objection: self.objection,
+            mistaken: self.mistaken,
+            reason: reason.clone(),
+        };
+        let resolved = speaker.client.resolve(request).await?;
+        Ok(closed("closed", resolved.objection, &resolved.woke, resolved.sequence, &reason))
+    }
+}
+
+/// Closes somebody's objection, as a person; it is shown as OVERRULED for ever.
+#[derive(Args, Debug)]
+pub struct Overrule {
+    /// The objection's id: o1
+    #[arg(value_name = "oN")]
+    objection: String,
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    text_file: TextFile,
+    #[command(flatten)]
+    write: Write,
+}
+
+impl Overrule {
+    pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
+        let reason = self.text_file.or(self.reason, "--reason", "reason")?;
+        let speaker = Speaker::connect(global).await?;
+        let request = OverruleRequest {
+            request_id: self.write.id(),
+            objection: self.objection,
+            reason: reason.clone(),
+        };
+        let overruled = speaker.client.overrule(request).await?;
+        Ok(closed("OVERRULED", overruled.objection, &overruled.woke, overruled.sequence, &reason))
+    }
+}
+
+fn closed(how: &str, objection: String, woke: &[Wake], sequence: u64, reason: &str) -> Answer {
+    let stored = [("reason".to_owned(), reason)];
+    let text = format!(
+        "{} is {how}\n{}{}",
+        visible(&objection),
+        words::stored(&stored),
+        words::woke(woke, words::now())
+    );
+    Answer::new(
+        json!({
+            "objection": objection,
+            "woke": form::woke(woke),
+            "stored": words::stored_json(&stored),
+            "sequence": sequence,
+        }),
+        text,
+    )
+}

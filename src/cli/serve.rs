@@ -1,0 +1,179 @@
+//! `countersign serve`: the one place that puts store, coordinator, server and home together.
+
+use std::env;
+use std::fs::OpenOptions;
+use std::io::{self, IsTerminal, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+use super::failure::{Exit, Failure, sentence};
+use super::init::{init, is_there};
+use super::output::Answer;
+use super::speaker::{Global, find_home};
+use crate::client::sockets_allowed;
+use crate::coordinator::SystemClock;
+use crate::home::Home;
+use crate::protocol::charter::STARTER;
+use crate::server::{self, Options, StartFault, TlsFiles};
+
+/// Where a server listens when nothing else is said.
+pub const DEFAULT_ADDR: &str = "127.0.0.1:7411";
+
+/// The charter's name in the current folder.
+const CHARTER_NAME: &str = "charter.toml";
+
+/// Serves the home's teams until it is told to end.
+#[derive(Args, Debug)]
+pub struct Serve {
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = DEFAULT_ADDR)]
+    listen: SocketAddr,
+    /// The server's certificate as PEM; needed where other machines can reach it
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's key as PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+}
+
+impl Serve {
+    pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
+        if let Err(why) = sockets_allowed() {
+            return Err(forbidden(self.listen, &why));
+        }
+        follow_log();
+        // Installed before anybody can be told that the server is ready.
+        let signals = signal(SignalKind::interrupt())
+            .and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
+        let (mut interrupt, mut terminate) = signals.map_err(|why| Failure::io("signals", &why))?;
+        let home = home().await?;
+        let tls = self.tls_cert.zip(self.tls_key).map(|(certificate, key)| TlsFiles { certificate, key });
+        let with_tls = tls.is_some();
+        let options =
+            Options { home: home.clone(), listen: self.listen, tls, clock: Arc::new(SystemClock::start()) };
+        let running = server::start(options).await.map_err(|fault| refused(self.listen, fault))?;
+
+        let addr = running.addr();
+        let ready = if global.json {
+            let json = json!({
+                "ok": true,
+                "addr": addr.to_string(),
+                "pid": std::process::id(),
+                "home": home.path().display().to_string(),
+            });
+            json.to_string()
+        } else {
+            let scheme = if with_tls { "https" } else { "http" };
+            format!("serving {} at {scheme}://{addr}", home.path().display())
+        };
+        tell(&mut io::stdout(), &ready);
+
+        let broken = tokio::select! {
+            what = running.broken() => Some(what),
+            _ = interrupt.recv() => None,
+            _ = terminate.recv() => None,
+        };
+        running.shutdown().await;
+        match broken {
+            None => Ok(Answer::verbatim("")),
+            Some(what) => Err(Failure::refused(
+                "STORE_BROKEN",
+                format!(
+                    "nobody can say whether the last writes were stored, so the server has ended: {what}"
+                ),
+                "look at the disk, then run: countersign serve; whoever waits asks again with the same --request-id",
+            )),
+        }
+    }
+}
+
+/// The home, made here where there is none: from the charter in the current folder, or from a starter
+/// that is written there.
+async fn home() -> Result<Home, Failure> {
+    if let Some(home) = find_home()
+        && home.operator_token_file().exists()
+    {
+        return Ok(home);
+    }
+    let charter = PathBuf::from(CHARTER_NAME);
+    if !is_there(&charter) {
+        let written = OpenOptions::new().write(true).create_new(true).open(&charter);
+        written
+            .and_then(|mut file| file.write_all(STARTER.as_bytes()))
+            .map_err(|why| Failure::io(CHARTER_NAME, &why))?;
+        note(&format!(
+            "there was no charter here: a starter is in {CHARTER_NAME}, to be changed and adopted"
+        ));
+    }
+    let (home, team, tokens) = init(&charter).await?;
+    note(&format!(
+        "{team} is in {}, with a token for each of its {} members",
+        home.path().display(),
+        tokens.len()
+    ));
+    Ok(home)
+}
+
+/// The server's own log on standard error, as `COUNTERSIGN_LOG` filters it.
+fn follow_log() {
+    let filter = env::var("COUNTERSIGN_LOG").ok().filter(|filter| !filter.is_empty());
+    let filter =
+        EnvFilter::try_new(filter.as_deref().unwrap_or("warn,countersign=info")).unwrap_or_else(|wrong| {
+            note(&format!("COUNTERSIGN_LOG is not a log filter, such as countersign=debug: {wrong}"));
+            EnvFilter::new("warn,countersign=info")
+        });
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal());
+    // In one process only the first server's log is set up; a second one writes to the same.
+    let _ = log.try_init();
+}
+
+fn note(text: &str) {
+    tell(&mut io::stderr(), text);
+}
+
+/// A server goes on where nobody reads what it says.
+fn tell(out: &mut dyn Write, text: &str) {
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+fn forbidden(listen: SocketAddr, why: &io::Error) -> Failure {
+    Failure::new(
+        Exit::Unreachable,
+        "SOCKETS_FORBIDDEN",
+        format!("this sandbox forbids sockets, so no server can listen on {listen}: {why}"),
+        "let this process use the network, or run the server outside the sandbox",
+    )
+}
+
+fn refused(listen: SocketAddr, fault: StartFault) -> Failure {
+    let fault = match fault {
+        StartFault::Store(store) => return store.into(),
+        StartFault::Team(team) => return team.into(),
+        other => other,
+    };
+    let (message, remedy) = (sentence(&fault), fault.remedy());
+    let code = match &fault {
+        StartFault::Store(_) | StartFault::Team(_) => "STORE_UNUSABLE",
+        StartFault::NotLoopback { .. } => "NOT_LOOPBACK",
+        // An address below 1024 is denied too, and is no sandbox's doing.
+        StartFault::Listen { source, .. }
+            if source.kind() == io::ErrorKind::PermissionDenied
+                && (listen.port() == 0 || listen.port() >= 1024) =>
+        {
+            return forbidden(listen, source);
+        }
+        StartFault::Listen { .. } => "CANNOT_LISTEN",
+        StartFault::TlsFile { .. } | StartFault::Tls { .. } => "TLS_UNUSABLE",
+        StartFault::Home(_) => "HOME_UNUSABLE",
+    };
+    Failure::refused(code, message, remedy)
+}

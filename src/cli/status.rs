@@ -1,0 +1,134 @@
+//! `countersign status`: who holds the ball, on one screen.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::output::{Answer, visible};
+use super::speaker::{Global, Speaker};
+use super::{json as form, words};
+use crate::client::proto::{GetStatusRequest, GetStatusResponse, Obligation};
+use crate::client::time_of;
+use crate::protocol::time::Time;
+
+/// Rows of a table that are shown to a person; `--json` has them all.
+const ROWS_SHOWN_MAX: usize = 15;
+
+/// Shows who holds the ball: circles, proposals, who owes what with the command, escalations.
+#[derive(Args, Debug)]
+pub struct Status {}
+
+impl Status {
+    pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
+        let speaker = Speaker::connect(global).await?;
+        let status = speaker.client.get_status(GetStatusRequest { at_least: 0 }).await?;
+        let json = json!({
+            "team": status.team,
+            "member": status.member,
+            "circles": status.circles.iter().map(form::circle).collect::<Value>(),
+            "proposals": status.proposals.iter().map(form::proposal).collect::<Value>(),
+            "obligations": status.obligations.iter().map(form::obligation).collect::<Value>(),
+            "escalations": status.escalations.iter().map(form::escalation).collect::<Value>(),
+            "recovery_patches": status.recovery_patches,
+            "sequence": status.sequence,
+        });
+        Ok(Answer::new(json, screen(&status, words::now())))
+    }
+}
+
+fn screen(status: &GetStatusResponse, now: Time) -> String {
+    let mut out =
+        format!("{}, as {}, at {}\n", visible(&status.team), visible(&status.member), status.sequence);
+    let circles = status.circles.iter().map(|circle| {
+        vec![
+            circle.reference.clone(),
+            form::circle_state(circle),
+            words::names(&circle.confirmed),
+            words::names(&circle.waiting_for),
+        ]
+    });
+    section(&mut out, &["CIRCLE", "STATE", "CONFIRMED BY", "WAITING FOR"], circles.collect());
+
+    let proposals = status.proposals.iter().map(|proposal| {
+        let approvals: Vec<String> = proposal
+            .approvals
+            .iter()
+            .map(|approval| {
+                let overruled = if approval.overruled { " OVERRULED" } else { "" };
+                format!("{} ({}){overruled}", approval.by, approval.lens)
+            })
+            .collect();
+        let reference = if proposal.reference.is_empty() { &proposal.name } else { &proposal.reference };
+        let mut state = form::proposal_state(proposal.state());
+        if let Some(until) = &proposal.cooldown_until {
+            state.push_str(&format!(", may come back at {}", time_of(until)));
+        }
+        vec![
+            reference.clone(),
+            state,
+            proposal.producer.clone(),
+            words::names(&approvals),
+            words::names(&proposal.open_objections),
+        ]
+    });
+    section(&mut out, &["PROPOSAL", "STATE", "PRODUCER", "APPROVED BY", "OPEN"], proposals.collect());
+
+    // What the caller owes comes first; each part stays in the order of the server: oldest first.
+    let (own, others): (Vec<&Obligation>, Vec<&Obligation>) =
+        status.obligations.iter().partition(|obligation| obligation.member == status.member);
+    let owed = own.into_iter().chain(others).map(|obligation| {
+        let since =
+            obligation.since.as_ref().map_or_else(String::new, |since| words::ago(time_of(since), now));
+        let due = obligation.due.as_ref().map_or_else(|| "-".to_owned(), |due| time_of(due).to_string());
+        vec![
+            obligation.member.clone(),
+            obligation.kind.clone(),
+            obligation.subject.clone(),
+            since,
+            due,
+            obligation.command.clone(),
+        ]
+    });
+    let owed: Vec<Vec<String>> = owed.collect();
+    if owed.is_empty() {
+        out.push_str("\nnobody owes anything\n");
+    } else {
+        section(&mut out, &["OWES", "WHAT", "ABOUT", "FOR", "DUE", "COMMAND"], owed);
+    }
+
+    if !status.escalations.is_empty() {
+        let escalations = status.escalations.iter().map(|escalation| {
+            vec![
+                escalation.id.clone(),
+                escalation.cause.clone(),
+                escalation.subject.clone(),
+                format!(
+                    "countersign escalations answer {} --decide {}",
+                    escalation.id,
+                    escalation.decisions.join("|")
+                ),
+            ]
+        });
+        section(&mut out, &["ESCALATION", "CAUSE", "ABOUT", "COMMAND"], escalations.collect());
+    }
+    let fired: Vec<String> = status
+        .recovery_patches
+        .iter()
+        .filter(|(_, count)| **count > 0)
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    if !fired.is_empty() {
+        out.push_str(&format!("\nrecovery patches fired: {}\n", visible(&fired.join(", "))));
+    }
+    out
+}
+
+fn section(out: &mut String, head: &[&str], mut rows: Vec<Vec<String>>) {
+    let more = rows.len().saturating_sub(ROWS_SHOWN_MAX);
+    rows.truncate(ROWS_SHOWN_MAX);
+    out.push('\n');
+    out.push_str(&words::table(head, rows));
+    if more > 0 {
+        out.push_str(&format!("  and {more} more: --json shows them all\n"));
+    }
+}
