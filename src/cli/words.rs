@@ -63,7 +63,12 @@ pub fn stored_json(texts: &[(String, &str)]) -> serde_json::Value {
 }
 
 fn bytes(count: usize) -> String {
-    if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
+    counted(count as u64, "byte")
+}
+
+/// So many of something: `1 file`, `2 files`.
+pub fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// A table without lines, as wide as its content; cells are shown with nothing that a terminal obeys.
@@ -76,7 +81,8 @@ pub fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Stri
     }
     let mut out = String::new();
     for line in table.to_string().lines() {
-        out.push_str(line.trim_end());
+        // Every cell is padded by a column on both sides; the first one needs none.
+        out.push_str(line.strip_prefix(' ').unwrap_or(line).trim_end());
         out.push('\n');
     }
     out
