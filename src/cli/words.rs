@@ -5,12 +5,13 @@ use comfy_table::{ContentArrangement, Table, presets};
 use super::json;
 use super::output::visible;
 use super::text::Fence;
-use crate::client::{proto, time_of};
+use crate::client::{Timestamp, proto, time_of};
+use crate::coordinator::{Clock, SystemClock};
 use crate::protocol::time::Time;
 
 /// The present, for how long ago things were. Shown only: nothing is decided by it.
 pub fn now() -> Time {
-    Time(jiff::Timestamp::now().as_microsecond())
+    SystemClock::start().now()
 }
 
 /// How long ago that was, in its largest unit: `3 min`.
@@ -148,7 +149,7 @@ mod tests {
             member: member.to_owned(),
             outcome: outcome.into(),
             presence: presence.into(),
-            since: seconds.map(|seconds| prost_types::Timestamp { seconds, nanos: 0 }),
+            since: seconds.map(|seconds| Timestamp { seconds, nanos: 0 }),
         }
     }
 

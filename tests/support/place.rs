@@ -108,7 +108,12 @@ impl Place {
 
     /// Starts a server and waits for the line that says it is ready.
     pub fn serve(&mut self) -> String {
-        let mut server = self.command(".", &["serve", "--listen", "127.0.0.1:0"]);
+        self.serve_with(&[])
+    }
+
+    /// The same, with more arguments.
+    pub fn serve_with(&mut self, more: &[&str]) -> String {
+        let mut server = self.command(".", &[&["serve", "--listen", "127.0.0.1:0"], more].concat());
         let mut server = server
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -210,8 +215,17 @@ impl Place {
     /// Proposes a bundle of one file as app; its exact reference.
     pub fn propose(&self, content: &str) -> String {
         self.write("work/src/lexer.rs", content);
-        let proposed =
-            self.run(&["--as", "app", "--json", "propose", "parser", "--path", "work", "--summary", "Streaming parser"]);
+        let proposed = self.run(&[
+            "--as",
+            "app",
+            "--json",
+            "propose",
+            "parser",
+            "--path",
+            "work",
+            "--summary",
+            "Streaming parser",
+        ]);
         text(&proposed.done().json()["ref"])
     }
 }

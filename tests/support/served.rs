@@ -1,0 +1,376 @@
+//! The second stage: a real server over real gRPC, on SQLite, with a real git where the charter has a
+//! repository; only the clock moves by hand.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use countersign::coordinator::HandClock;
+use countersign::home::Home;
+use countersign::protocol::time::Span;
+use countersign::server::{self, Running, operator};
+use countersign::wire::proto::artifact_service_client::ArtifactServiceClient;
+use countersign::wire::proto::escalation_service_client::EscalationServiceClient;
+use countersign::wire::proto::review_service_client::ReviewServiceClient;
+use countersign::wire::proto::{self, upload_bundle_request::Piece};
+use countersign::wire::rejection_of;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tonic::transport::Channel;
+use tonic::{Code, Request, Status};
+
+use super::coordinated::{landed, objection_line, opening, requirement_line};
+use super::play::{Act, Files, Proposing, Ran, Refusal, Seen, Stage, Standing, charter_text};
+
+pub struct Served {
+    runtime: Runtime,
+    folder: TempDir,
+    clock: Arc<HandClock>,
+    running: Option<Running>,
+    channel: Channel,
+    tokens: BTreeMap<String, String>,
+    in_git: bool,
+}
+
+impl Served {
+    pub fn with_charter(name: &str) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let text = charter_text(name);
+        let in_git = text.contains("[repository]");
+        if in_git {
+            seed(folder.path());
+        }
+        let home = Home::create(&folder.path().join(".countersign")).unwrap();
+        let added = runtime
+            .block_on(operator::add_team(&home, &format!("{name}.toml"), text.as_bytes(), folder.path()))
+            .unwrap_or_else(|fault| panic!("{fault}"));
+        let tokens = added
+            .tokens
+            .iter()
+            .map(|(member, token)| (member.to_string(), token.expose().to_owned()))
+            .collect();
+        let clock = Arc::new(HandClock::at(opening()));
+        let (running, channel) = runtime.block_on(start(&folder, &clock));
+        Self { runtime, folder, clock, running: Some(running), channel, tokens, in_git }
+    }
+
+    fn request<T>(&self, member: &str, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        let bearer = format!("Bearer {}", self.tokens[member]);
+        request.metadata_mut().insert("authorization", bearer.parse().unwrap());
+        request
+    }
+
+    fn review(&self) -> ReviewServiceClient<Channel> {
+        ReviewServiceClient::new(self.channel.clone())
+    }
+
+    fn escalations(&self) -> EscalationServiceClient<Channel> {
+        EscalationServiceClient::new(self.channel.clone())
+    }
+
+    fn propose(&self, member: &str, proposing: &Proposing) -> Result<Seen, Status> {
+        let (kind, digest) = if self.in_git {
+            (proto::ArtifactKind::Commit, commit(self.folder.path(), proposing))
+        } else {
+            (proto::ArtifactKind::Bundle, self.upload(member, &proposing.files)?)
+        };
+        let message = proto::ProposeRequest {
+            request_id: uuid_of(&proposing.request),
+            proposal: proposing.proposal.clone(),
+            kind: kind.into(),
+            digest,
+            summary: proposing.summary.clone(),
+            answers: proposing.answers.iter().cloned().collect(),
+            after: proposing.after,
+        };
+        let request = self.request(member, message);
+        let answer = self.runtime.block_on(async { self.review().propose(request).await })?.into_inner();
+        Ok(Seen::Proposed { reference: answer.reference, escalated: answer.escalated })
+    }
+
+    fn upload(&self, member: &str, files: &Files) -> Result<String, Status> {
+        let mut pieces = Vec::new();
+        for (path, text) in files {
+            let (path, size) = (path.clone().into_bytes().into(), text.len() as u64);
+            pieces.push(Piece::Head(proto::FileHead { path, executable: false, size }));
+            pieces.push(Piece::Content(text.clone().into_bytes().into()));
+        }
+        let pieces = pieces.into_iter().map(|piece| proto::UploadBundleRequest { piece: Some(piece) });
+        let request = self.request(member, tokio_stream::iter(pieces.collect::<Vec<_>>()));
+        let mut client = ArtifactServiceClient::new(self.channel.clone());
+        Ok(self.runtime.block_on(async { client.upload_bundle(request).await })?.into_inner().digest)
+    }
+
+    fn try_act(&mut self, member: &str, act: &Act) -> Result<Seen, Status> {
+        macro_rules! call {
+            ($client:expr, $method:ident, $message:expr) => {{
+                let request = self.request(member, $message);
+                let mut client = $client;
+                self.runtime.block_on(async { client.$method(request).await })?.into_inner()
+            }};
+        }
+        Ok(match act.clone() {
+            Act::Propose(proposing) => self.propose(member, &proposing)?,
+            Act::Show { subject } => {
+                let message = proto::ShowRequest { request_id: String::new(), subject };
+                let answer = call!(self.review(), show, message);
+                Seen::Shown { reference: answer.version.unwrap_or_default().reference }
+            }
+            Act::Objections { proposal } => {
+                let message = proto::ObjectionsRequest { request_id: String::new(), proposal };
+                let answer = call!(self.review(), objections, message);
+                Seen::Objections { lines: answer.objections.iter().map(objection).collect() }
+            }
+            Act::Approve { reference, checked, ran, resolve, request } => {
+                let ran = ran.iter().map(run).collect();
+                let request_id = uuid_of(&request);
+                let message = proto::ApproveRequest { request_id, reference, checked, ran, resolve };
+                Seen::Approved { reference: call!(self.review(), approve, message).reference }
+            }
+            Act::Object { reference, text, at, failing_test, request } => {
+                let (request_id, failing_test) = (uuid_of(&request), failing_test.as_ref().map(run));
+                let message = proto::ObjectRequest { request_id, reference, text, at, failing_test };
+                let answer = call!(self.review(), object, message);
+                Seen::Raised { id: answer.objection, reference: answer.reference }
+            }
+            Act::Note { reference, text, at } => {
+                let message = proto::NoteRequest { request_id: String::new(), reference, text, at };
+                let answer = call!(self.review(), note, message);
+                Seen::Raised { id: answer.objection, reference: answer.reference }
+            }
+            Act::Resolve { objection, mistaken, reason } => {
+                let request_id = String::new();
+                let message = proto::ResolveRequest { request_id, objection, mistaken, reason };
+                Seen::Closed { id: call!(self.review(), resolve, message).objection }
+            }
+            Act::Overrule { objection, reason } => {
+                let message = proto::OverruleRequest { request_id: String::new(), objection, reason };
+                Seen::Closed { id: call!(self.review(), overrule, message).objection }
+            }
+            Act::Withdraw { proposal, reason } => {
+                let message = proto::WithdrawRequest { request_id: String::new(), proposal, reason };
+                let answer = call!(self.review(), withdraw, message);
+                let until = answer.cooldown_until.unwrap_or_default();
+                let micros = until.seconds * 1_000_000 + i64::from(until.nanos) / 1_000;
+                Seen::Withdrawn {
+                    flips: answer.flips,
+                    flips_left: answer.flips_left,
+                    until: countersign::protocol::time::Time(micros).to_string(),
+                }
+            }
+            Act::Confirm { reference } => {
+                let message = proto::ConfirmRequest { request_id: String::new(), reference };
+                let answer = call!(self.review(), confirm, message);
+                Seen::Confirmed { complete: answer.complete, waiting_for: answer.waiting_for }
+            }
+            Act::Explain { name } => {
+                let answer = call!(self.review(), explain, proto::ExplainRequest { name });
+                Seen::Requirements { lines: answer.requirements.iter().map(requirement).collect() }
+            }
+            Act::Escalate { subject, text } => {
+                let message = proto::EscalateRequest { request_id: String::new(), subject, text };
+                Seen::Escalated { id: call!(self.escalations(), escalate, message).escalation }
+            }
+            Act::Answer { escalation, decision, reason } => {
+                let request_id = String::new();
+                let message = proto::AnswerEscalationRequest { request_id, escalation, decision, reason };
+                Seen::Answered { id: call!(self.escalations(), answer_escalation, message).escalation }
+            }
+        })
+    }
+
+    fn status(&self) -> proto::GetStatusResponse {
+        let member = self.tokens.keys().next().unwrap().clone();
+        let request = self.request(&member, proto::GetStatusRequest::default());
+        self.runtime.block_on(async { self.review().get_status(request).await }).unwrap().into_inner()
+    }
+}
+
+async fn start(folder: &TempDir, clock: &Arc<HandClock>) -> (Running, Channel) {
+    let home = Home::at(folder.path().join(".countersign"));
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let options = server::Options { home, listen, tls: None, clock: clock.clone() };
+    let running = server::start(options).await.unwrap_or_else(|fault| panic!("{fault}"));
+    let endpoint = format!("http://{}", running.addr());
+    let channel = Channel::from_shared(endpoint).unwrap().connect().await.unwrap();
+    (running, channel)
+}
+
+impl Stage for Served {
+    fn base(&self) -> Option<Files> {
+        self.in_git.then(landed)
+    }
+
+    fn act(&mut self, member: &str, act: &Act) -> Seen {
+        match self.try_act(member, act) {
+            Ok(seen) => seen,
+            Err(status) => {
+                let rejection = rejection_of(&status).unwrap_or_else(|| panic!("{status:?}"));
+                assert_ne!(status.code(), Code::Unknown, "{status:?}");
+                let shown = |violation: &proto::Violation| Refusal {
+                    code: violation.code.clone(),
+                    message: violation.message.clone(),
+                    remedy: violation.remedy.clone(),
+                };
+                Seen::Refused { violations: rejection.violations.iter().map(shown).collect() }
+            }
+        }
+    }
+
+    fn standing(&mut self) -> Standing {
+        // What the server owes the world is done before anybody looks.
+        let status = loop {
+            let status = self.status();
+            let busy = |circle: &proto::Circle| circle.state() == proto::CircleState::Complete;
+            if !status.circles.iter().any(busy) {
+                break status;
+            }
+        };
+        let approval = |approval: &proto::Approval| {
+            let mark = if approval.overruled { ", overruled" } else { "" };
+            format!("{} ({}{mark})", approval.by, approval.lens)
+        };
+        let circle = |circle: proto::Circle| {
+            let state = lower(circle.state().as_str_name(), "CIRCLE_STATE_");
+            (circle.name, circle.reference, state, circle.confirmed)
+        };
+        let proposal = |proposal: proto::Proposal| {
+            let state = lower(proposal.state().as_str_name(), "PROPOSAL_STATE_");
+            let approvals = proposal.approvals.iter().map(approval).collect();
+            (proposal.name, proposal.reference, state, approvals, proposal.open_objections)
+        };
+        Standing {
+            circles: status.circles.into_iter().map(circle).collect(),
+            proposals: status.proposals.into_iter().map(proposal).collect(),
+            obligations: status
+                .obligations
+                .into_iter()
+                .map(|owed| (owed.member, owed.kind, owed.subject, owed.command))
+                .collect(),
+            escalations: status
+                .escalations
+                .into_iter()
+                .filter(|known| known.state() == proto::EscalationState::Open)
+                .map(|known| (known.id, known.cause, known.subject))
+                .collect(),
+        }
+    }
+
+    fn wait(&mut self, span: Span) {
+        self.clock.advance(span);
+    }
+
+    fn restart(&mut self) {
+        let running = self.running.take().unwrap();
+        self.runtime.block_on(running.shutdown());
+        let (running, channel) = self.runtime.block_on(start(&self.folder, &self.clock));
+        self.running = Some(running);
+        self.channel = channel;
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            self.runtime.block_on(running.shutdown());
+        }
+    }
+}
+
+/// A request id of a play is a word; over the wire it is a UUID.
+fn uuid_of(word: &Option<String>) -> String {
+    let Some(word) = word else { return String::new() };
+    let mut bytes = [0; 16];
+    for (byte, letter) in bytes.iter_mut().zip(word.bytes()) {
+        *byte = letter;
+    }
+    uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
+}
+
+fn run(ran: &Ran) -> proto::Run {
+    proto::Run { command: ran.command.clone(), exit: ran.exit, output: ran.output.clone() }
+}
+
+fn lower(name: &str, prefix: &str) -> String {
+    name.strip_prefix(prefix).unwrap_or(name).to_lowercase().replace('_', "-")
+}
+
+fn objection(objection: &proto::Objection) -> String {
+    objection_line(
+        &objection.id,
+        &lower(objection.kind().as_str_name(), "OBJECTION_KIND_"),
+        &objection.by,
+        &objection.lenses,
+        objection.version,
+        &lower(objection.status().as_str_name(), "OBJECTION_STATUS_"),
+        &objection.text,
+        &objection.at,
+    )
+}
+
+fn requirement(requirement: &proto::Requirement) -> String {
+    let state = requirement.state().as_str_name().trim_start_matches("REQUIREMENT_STATE_");
+    requirement_line(state, &requirement.name, &requirement.who, &requirement.detail, &requirement.command)
+}
+
+/// The guarded repository with what landed, and a clone to commit in.
+fn seed(folder: &Path) {
+    git(folder, &["init", "-q", "--bare", "-b", "main", "atlas.git"]);
+    git(folder, &["init", "-q", "-b", "main", "work"]);
+    let work = folder.join("work");
+    write(&work, &landed());
+    git(&work, &["add", "-A"]);
+    git(&work, &["commit", "-qm", "start"]);
+    git(&work, &["push", "-q", "../atlas.git", "main:main"]);
+}
+
+/// Commits the files on top of what landed and stages the commit; gives its id.
+fn commit(folder: &Path, proposing: &Proposing) -> String {
+    let work = folder.join("work");
+    git(&work, &["checkout", "-q", "--detach", "main"]);
+    git(&work, &["rm", "-rq", "."]);
+    write(&work, &proposing.files);
+    git(&work, &["add", "-A"]);
+    let mut message = format!("{} after {}", proposing.proposal, proposing.after);
+    for email in &proposing.co_authors {
+        message.push_str(&format!("\n\nCo-authored-by: {email} <{email}>"));
+    }
+    let author = proposing.author.as_deref().unwrap_or("team@example.org");
+    let author = format!("--author={author} <{author}>");
+    git(&work, &["commit", "-q", "--allow-empty", &author, "-m", &message]);
+    let id = git(&work, &["rev-parse", "HEAD"]).trim().to_owned();
+    git(&work, &["push", "-q", "../atlas.git", &format!("{id}:refs/countersign/staging/{id}")]);
+    id
+}
+
+fn write(work: &Path, files: &Files) {
+    for (path, text) in files {
+        let path = work.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+}
+
+fn git(folder: &Path, args: &[&str]) -> String {
+    let mut command = Command::new("git");
+    command.current_dir(folder).args(args);
+    for (name, value) in [
+        ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_AUTHOR_NAME", "team"),
+        ("GIT_AUTHOR_EMAIL", "team@example.org"),
+        ("GIT_COMMITTER_NAME", "team"),
+        ("GIT_COMMITTER_EMAIL", "team@example.org"),
+        ("GIT_AUTHOR_DATE", "2026-01-01T09:00:00Z"),
+        ("GIT_COMMITTER_DATE", "2026-01-01T09:00:00Z"),
+    ] {
+        command.env(name, value);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
