@@ -146,6 +146,9 @@ impl World<'_> {
     }
 
     fn act_of(&mut self, member: &MemberName) -> Verdict {
+        if self.dice.percent(15) {
+            return self.speak(member);
+        }
         let command = self.command(member);
         self.perform(&Actor::Member(member.clone()), &command).map(|_| ())
     }
@@ -253,7 +256,9 @@ impl World<'_> {
         }
         let mut facts = ArtifactFacts { empty: self.dice.percent(4), ..offer.facts };
         if self.dice.percent(12) {
-            let author = self.dice.pick(&self.members).expect("a team has members").clone();
+            let reviewers = self.reviewers(&name);
+            let among = if self.dice.percent(50) { &reviewers } else { &self.members };
+            let author = self.dice.pick(among).expect("a proposal has reviewers").clone();
             let email = match self.dice.below(3) {
                 0 => format!("{author}@example.org"),
                 1 => format!("{author}@home.example"),
@@ -271,6 +276,12 @@ impl World<'_> {
         }
         let summary = if self.dice.percent(97) { "more" } else { LONG };
         review::Propose { facts, summary: summary.to_owned(), ..offer }
+    }
+
+    fn reviewers(&self, name: &ProposalName) -> Vec<MemberName> {
+        let charter = &self.team.adopted().expect("a world begins with its charter").charter;
+        let Some((phase, held)) = charter.deliverable(name) else { return self.members.clone() };
+        phase.reviewers_of(&held.producer).map(|edge| edge.reviewer.clone()).collect()
     }
 
     fn approve(&mut self, member: &MemberName, reference: VersionRef) -> Command {
