@@ -29,14 +29,21 @@ async fn main() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let teams = Teams::start(folder.path()).await;
     let echo = echo::start().await;
-    println!("calls a second; median and 99th percentile in milliseconds; {} s a round, medians of {} rounds", options.seconds, options.rounds);
-    println!("{:>7}  {:>28}  {:>28}  {:>28}  {:>6}  {:>8}", "clients", "echo", "approve, 64 teams", "approve, 1 team", "ratio", "1 team");
+    println!(
+        "calls a second; median and 99th percentile in milliseconds; {} s a round, medians of {} rounds",
+        options.seconds, options.rounds
+    );
+    println!(
+        "{:>7}  {:>28}  {:>28}  {:>28}  {:>6}  {:>8}",
+        "clients", "echo", "approve, 64 teams", "approve, 1 team", "ratio", "1 team"
+    );
     for clients in options.clients {
         let mut runs: [Vec<Run>; 3] = Default::default();
         for _ in 0..options.rounds {
             // Interleaved, so that what disturbs one side disturbs the other.
             runs[0].push(load(clients, options.seconds, |client| echo.call(client)).await);
-            runs[1].push(load(clients, options.seconds, |client| teams.approve(client, client % TEAMS)).await);
+            runs[1]
+                .push(load(clients, options.seconds, |client| teams.approve(client, client % TEAMS)).await);
             runs[2].push(load(clients, options.seconds, |client| teams.approve(client, 0)).await);
         }
         let [echoed, approved, single] = runs.map(median);
@@ -160,10 +167,17 @@ impl Client for Approver {
     async fn call(&mut self) {
         let message = proto::ApproveRequest {
             reference: self.reviewer.reference.clone(),
-            ran: vec![proto::Run { command: "cargo test".to_owned(), exit: Some(0), output: Some("o".repeat(120)) }],
+            ran: vec![proto::Run {
+                command: "cargo test".to_owned(),
+                exit: Some(0),
+                output: Some("o".repeat(120)),
+            }],
             ..Default::default()
         };
-        self.client.approve(with_token(message, &self.reviewer.token)).await.expect("an approval is accepted");
+        self.client
+            .approve(with_token(message, &self.reviewer.token))
+            .await
+            .expect("an approval is accepted");
     }
 }
 
@@ -172,7 +186,8 @@ impl Teams {
         let home = Home::create(&folder.join(".countersign")).expect("a fresh home");
         let mut tokens = Vec::new();
         for index in 0..TEAMS {
-            let charter = include_str!("../tests/plays/charters/solo.toml").replace("atlas", &format!("team{index}x"));
+            let charter =
+                include_str!("../tests/plays/charters/solo.toml").replace("atlas", &format!("team{index}x"));
             let added = operator::add_team(&home, "charter.toml", charter.as_bytes(), folder).await;
             tokens.push(added.expect("the charter is adopted").tokens);
         }

@@ -176,6 +176,15 @@ impl Escalations {
             .find(|escalation| escalation.opened.cause == cause && escalation.opened.subject == subject)
     }
 
+    /// The open one with that cause on that subject because of that member.
+    pub fn open_of(&self, cause: Cause, subject: &str, member: &MemberName) -> Option<&Escalation> {
+        let of = |escalation: &&Escalation| {
+            let opened = &escalation.opened;
+            opened.cause == cause && opened.subject == subject && opened.member.as_ref() == Some(member)
+        };
+        self.open().find(of)
+    }
+
     /// The id that the next one gets.
     pub fn next_id(&self) -> EscalationId {
         EscalationId(self.all.last_key_value().map_or(1, |(id, _)| id.0 + 1))

@@ -111,9 +111,9 @@ rejections! {
         if nearest.is_empty() { "run: countersign status".to_owned() } else { format!("use {nearest}, or run: countersign status") };
 
     /// The member doesn't produce this deliverable.
-    NotProducer { proposal: ProposalName, producer: MemberName, member: String } = "NOT_PRODUCER", Forbidden,
+    NotProducer { proposal: ProposalName, producer: MemberName, member: String, verb: String } = "NOT_PRODUCER", Forbidden,
         format!("{proposal} is produced by {producer}, not by {member}"),
-        format!("{producer} can: countersign propose {proposal}");
+        format!("{producer} can: countersign {verb} {proposal}");
 
     /// The member has no review edge to the producer.
     NotReviewer { proposal: ProposalName, member: String, reviewers: Vec<MemberName> } = "NOT_REVIEWER", Forbidden,
@@ -138,7 +138,7 @@ rejections! {
     /// The member proposed a version of it, or authored a commit in it.
     OwnWork { reference: String, member: MemberName, because: String } = "OWN_WORK", Forbidden,
         format!("{reference} is {member}'s own work: {because}"),
-        "another reviewer of the proposal can, or a person decides".to_owned();
+        "another reviewer of it can, or another person decides".to_owned();
 
     /// The phase isn't open.
     PhaseClosed { phase: PhaseName, state: String } = "PHASE_CLOSED", Precondition,
@@ -166,7 +166,7 @@ rejections! {
 
     /// The version touches paths that other members own.
     OutsideOwnership { proposal: ProposalName, paths: Vec<String>, owners: Vec<MemberName> } = "OUTSIDE_OWNERSHIP", Forbidden,
-        format!("{proposal} touches what {} owns: {}", list(owners), some(paths)),
+        format!("{proposal} touches paths of {}: {}", list(owners), some(paths)),
         "leave those paths out, or have a person change `owns` in the charter".to_owned();
 
     /// The version doesn't follow the current one.
@@ -188,12 +188,9 @@ rejections! {
         format!("run: countersign objections {proposal}");
 
     /// The version doesn't answer every open objection.
-    UnansweredObjections { proposal: ProposalName, unanswered: Vec<ObjectionId> } = "UNANSWERED_OBJECTIONS", Precondition,
+    UnansweredObjections { proposal: ProposalName, unanswered: Vec<ObjectionId>, command: String } = "UNANSWERED_OBJECTIONS", Precondition,
         format!("{} {} open and not answered", list(unanswered), if unanswered.len() == 1 { "is" } else { "are" }),
-        format!(
-            "run: countersign propose {proposal} {}",
-            unanswered.iter().map(|id| format!("--answer {id}=\"…\"")).collect::<Vec<_>>().join(" ")
-        );
+        format!("run: {command}");
 
     /// The work was withdrawn and stays away for a while.
     CooldownActive { proposal: ProposalName, until: Time } = "COOLDOWN_ACTIVE", Limit,
@@ -241,21 +238,18 @@ rejections! {
         format!("wait for {by}'s next version; run: countersign status");
 
     /// The reviewer holds an open objection and doesn't resolve it in the same call.
-    ObjectionHeld { reference: VersionRef, held: Vec<ObjectionId>, on_this_version: Vec<ObjectionId> } = "OBJECTION_HELD", Precondition,
+    ObjectionHeld { held: Vec<ObjectionId>, on_this_version: Vec<ObjectionId>, approval: String } = "OBJECTION_HELD", Precondition,
         format!("{} {} open", list(held), if held.len() == 1 { "is" } else { "are" }),
         if on_this_version.is_empty() {
-            format!(
-                "run: countersign approve {reference} {}",
-                held.iter().map(|id| format!("--resolve {id}")).collect::<Vec<_>>().join(" ")
-            )
+            format!("run: {approval}")
         } else {
             format!("wait for a newer version, or run: countersign resolve {} --mistaken --reason \"…\"", on_this_version[0])
         };
 
     /// The reviewer's own failing test isn't shown to pass on this version.
-    FailingTest { reference: VersionRef, objection: ObjectionId, command: String } = "FAILING_TEST", Precondition,
+    FailingTest { reference: VersionRef, objection: ObjectionId, command: String, approval: String } = "FAILING_TEST", Precondition,
         format!("the failing test of {objection} is not shown to pass on {reference}: {command}"),
-        format!("run it on that version, then: countersign approve {reference} --ran {} --exit 0 --output @FILE", quoted(command));
+        format!("run it on that version, then: {approval}");
 
     /// The version has no such place.
     PlaceUnknown { reference: VersionRef, places: Vec<String> } = "PLACE_UNKNOWN", Malformed,
@@ -321,11 +315,6 @@ rejections! {
     NotAdopted { member: String } = "NOT_ADOPTED", Precondition,
         "the team has no charter yet".to_owned(),
         "the operator can: countersign team add --charter FILE".to_owned();
-
-    /// Direct pushes are never accepted.
-    DirectPush { reference: String } = "DIRECT_PUSH", Forbidden,
-        format!("{reference} moves only to what a completed circle holds"),
-        "run: countersign propose NAME --commit HEAD --summary \"…\"".to_owned();
 
     /// The same request id came with another body.
     RequestIdReused { request_id: String } = "REQUEST_ID_REUSED", Conflict,

@@ -2,7 +2,7 @@
 //! hand. What git would know is told as facts.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use countersign::coordinator::{Clock, Coordinator, HandClock, Refusal, RequestKey, TeamHandle};
 use countersign::judge::CelJudge;
@@ -157,8 +157,9 @@ impl Coordinated {
 
 fn open(store: &MemoryStore, clock: &Arc<HandClock>) -> Coordinator {
     let (writer, reader) = (store.writer().unwrap(), store.reader());
-    Coordinator::start(Box::new(writer), Arc::new(reader), Arc::new(CelJudge::shipped()), clock.clone())
-        .unwrap()
+    // The rules are read once: a play that begins, or a server that comes back, has the same.
+    static JUDGE: LazyLock<Arc<CelJudge>> = LazyLock::new(|| Arc::new(CelJudge::shipped()));
+    Coordinator::start(Box::new(writer), Arc::new(reader), JUDGE.clone(), clock.clone()).unwrap()
 }
 
 fn run(ran: &Ran) -> Run {
@@ -198,7 +199,10 @@ impl Stage for Coordinated {
         let key = request.map(|id| {
             // A commit made anew for the same files is the same request.
             let asked = match act {
-                Act::Propose(proposing) => format!("{:?}", Proposing { after: 0, ..(**proposing).clone() }),
+                Act::Propose(proposing) => {
+                    let (after, touched) = (0, Default::default()); // These depend on what stands.
+                    format!("{:?}", Proposing { after, touched, ..(**proposing).clone() })
+                }
                 act => format!("{act:?}"),
             };
             RequestKey { id, digest: Digest::of_bytes(Sha256::digest(asked).into()) }

@@ -4,3 +4,4 @@
 
 pub mod coordinated;
 pub mod play;
+pub mod served;

@@ -14,6 +14,10 @@
 //! step; `solo` where there is none). Its output stands below `----` and ends at an empty line.
 //! Digests are left out of what is shown. `UPDATE=1` rewrites the output.
 //!
+//! After each step somebody owes something, unless everything is published or a cooldown runs; and after
+//! the last one the play is finished by obedience: the commands that obligations name are given one
+//! after the other, and each is accepted.
+//!
 //! The commands are those of the command line, with what only a play needs beside them: `propose` takes
 //! `--file PATH=TEXT` and `--delete PATH` (a fresh text in `src/NAME.rs` where none is given),
 //! `--author EMAIL`, `--co-author EMAIL` and `--empty`; a reference `parser@1` is made exact, unless it
@@ -164,6 +168,7 @@ pub fn play_all<S: Stage>(make: impl Fn(&str) -> S) {
     assert!(!files.is_empty(), "the plays are gone");
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
+        println!("{}", file.display()); // Shown where the play panics.
         let played = play(&text, &make);
         if played != text {
             if std::env::var_os("UPDATE").is_some() {
@@ -259,6 +264,9 @@ pub fn play<S: Stage>(text: &str, make: &impl Fn(&str) -> S) -> String {
             out.push_str(&seen);
         }
     }
+    if let Some(mut troupe) = troupe {
+        troupe.obey();
+    }
     out
 }
 
@@ -312,7 +320,9 @@ impl<S: Stage> Troupe<S> {
                 out.push_str(&said(&seen));
             }
         }
-        let now = owed(&self.stage.standing());
+        let standing = self.stage.standing();
+        assert!(somebody_owes(&standing), "after \"{step}\" nobody owes anything:\n{}", shown(&standing));
+        let now = owed(&standing);
         let members: BTreeSet<&String> = now.keys().chain(self.before.keys()).collect();
         for member in members {
             let (before, after) = (self.before.get(member), now.get(member));
@@ -325,6 +335,41 @@ impl<S: Stage> Troupe<S> {
         }
         self.before = now;
         without_digests(&out)
+    }
+
+    /// Finishes the play by obedience alone: everybody does exactly what their oldest obligation says,
+    /// and every such command is accepted, until everything is published.
+    fn obey(&mut self) {
+        const COMMANDS_MAX: usize = 400;
+        for _ in 0..COMMANDS_MAX {
+            let standing = self.stage.standing();
+            assert!(somebody_owes(&standing), "nobody owes anything:\n{}", shown(&standing));
+            if standing.circles.iter().all(|(_, _, state, _)| state != "open") {
+                return;
+            }
+            let Some((member, _, _, command)) = standing.obligations.first() else {
+                // A cooldown runs, and only that.
+                self.stage.wait(Span::seconds(60));
+                continue;
+            };
+            let words = obeyed(command);
+            if words[0] == "propose" {
+                // What is owed is told with the version that it is owed on.
+                let known = standing.proposals.iter().find(|(name, ..)| *name == words[1]);
+                let version = known.and_then(|(_, reference, ..)| version_of(reference)).unwrap_or(0);
+                self.told.insert((member.clone(), words[1].clone()), version);
+            }
+            let act = self.act(member, &words);
+            let seen = self.stage.act(member, &act);
+            assert!(
+                !matches!(seen, Seen::Refused { .. }),
+                "{member} was told to run {command}, and it was:\n{}{}",
+                said(&seen),
+                shown(&standing)
+            );
+            self.remember(member, &act, &seen);
+        }
+        panic!("obedience leads nowhere:\n{}", shown(&self.stage.standing()));
     }
 
     fn remember(&mut self, member: &str, act: &Act, seen: &Seen) {
@@ -531,23 +576,29 @@ impl Args {
     }
 }
 
-/// Words, with `"…"` around those that hold spaces. `*8` after a quoted text repeats it.
+/// Words, with `\u{200b}` for a character that nobody would see, and `"…"` or `'…'` around those that hold spaces. `*8` after a quoted text repeats it.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
-    let mut quoted = false;
+    let mut quote = None;
     for c in line.chars() {
-        match c {
-            '"' => {
-                quoted = !quoted;
+        match (c, quote) {
+            ('"' | '\'', None) => {
+                quote = Some(c);
                 word.get_or_insert_default();
             }
-            ' ' if !quoted => words.extend(word.take()),
-            c => word.get_or_insert_default().push(c),
+            (c, Some(open)) if c == open => quote = None,
+            (' ', None) => words.extend(word.take()),
+            (c, _) => word.get_or_insert_default().push(c),
         }
     }
     words.extend(word);
     for word in &mut words {
+        while let Some((before, rest)) = word.split_once("\\u{") {
+            let (code, after) = rest.split_once('}').unwrap();
+            let hidden = char::from_u32(u32::from_str_radix(code, 16).unwrap()).unwrap();
+            *word = format!("{before}{hidden}{after}");
+        }
         // `a*70000` stands for that many letters.
         if let Some((letter, count)) = word.split_once('*').filter(|(letter, _)| letter.chars().count() == 1)
         {
@@ -561,6 +612,21 @@ fn words(line: &str) -> Vec<String> {
 
 fn version_of(reference: &str) -> Option<u32> {
     reference.split_once('@')?.1.split(':').next()?.parse().ok()
+}
+
+/// Whether somebody owes something, or a cooldown will make it so, wherever something is open.
+fn somebody_owes(standing: &Standing) -> bool {
+    let open = standing.circles.iter().any(|(_, _, state, _)| state == "open");
+    let cooling = standing.proposals.iter().any(|(_, _, state, ..)| state == "withdrawn");
+    !open || cooling || !standing.obligations.is_empty()
+}
+
+/// The words of a command that an obligation names, as a play says it.
+fn obeyed(command: &str) -> Vec<String> {
+    let command = command.strip_prefix("countersign ").unwrap_or_else(|| panic!("no command: {command}"));
+    let command = command.strip_prefix("escalations ").unwrap_or(command);
+    // The files of a play's version are told otherwise.
+    words(&command.replace(" --path DIR", "").replace(" --commit HEAD", ""))
 }
 
 /// What each member owes, in words.

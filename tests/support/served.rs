@@ -35,7 +35,8 @@ pub struct Served {
 
 impl Served {
     pub fn with_charter(name: &str) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let text = charter_text(name);
         let in_git = text.contains("[repository]");
@@ -46,8 +47,11 @@ impl Served {
         let added = runtime
             .block_on(operator::add_team(&home, &format!("{name}.toml"), text.as_bytes(), folder.path()))
             .unwrap_or_else(|fault| panic!("{fault}"));
-        let tokens =
-            added.tokens.iter().map(|(member, token)| (member.to_string(), token.expose().to_owned())).collect();
+        let tokens = added
+            .tokens
+            .iter()
+            .map(|(member, token)| (member.to_string(), token.expose().to_owned()))
+            .collect();
         let clock = Arc::new(HandClock::at(opening()));
         let (running, channel) = runtime.block_on(start(&folder, &clock));
         Self { runtime, folder, clock, running: Some(running), channel, tokens, in_git }

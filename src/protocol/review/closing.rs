@@ -46,11 +46,11 @@ pub(in crate::protocol) fn overrule(ask: Ask<'_>, command: &Overrule) -> Decisio
     };
     let mut unmet = Vec::new();
     ask.check_person("overrule", &mut unmet);
-    let own = proposal
-        .version(objection.version)
-        .and_then(|version| proposal.own_work(ask.charter, version, ask.by));
-    if let Some(because) = own {
-        let reference = proposal.current_ref();
+    let own = proposal.version(objection.version).and_then(|version| {
+        let because = proposal.own_work(ask.charter, version, ask.by)?;
+        Some((version.reference(&proposal.name).to_string(), because))
+    });
+    if let Some((reference, because)) = own {
         unmet.push(Violation::OwnWork { reference, member: ask.by.clone(), because });
     }
     check_open(objection, &mut unmet);
@@ -109,6 +109,9 @@ fn close(ask: Ask<'_>, proposal: &Proposal, objection: &Objection, how: Closing,
         let reason = "no objection is open";
         ask.close_by_progress(Cause::RoundLimit, proposal.name.as_str(), reason, &mut events);
         ask.close_by_progress(Cause::OverruledAgain, &proposal.current_ref(), reason, &mut events);
+    }
+    if how == Closing::Mistaken {
+        super::vote::escalate_spent_approval(ask, proposal, objection, &mut events);
     }
     Decision::accept(events, Answer::ObjectionClosed { objection: objection.id })
 }

@@ -7,21 +7,24 @@ use super::event::{
 use super::requirement::{self, RequirementState};
 use super::state::{Circle, CircleState, Proposal};
 use crate::protocol::answer::Answer;
-use crate::protocol::charter::{Charter, RuleMode};
+use crate::protocol::charter::{Charter, ConfirmKind, Phase, RuleMode};
 use crate::protocol::event::{Event, PhaseOpened};
-use crate::protocol::name::{CircleRef, Digest, MemberName};
+use crate::protocol::name::{CircleRef, Digest, MemberName, PhaseName};
 use crate::protocol::rejection::{Rejection, Violation};
 use crate::protocol::team::{Ask, Decision, Team};
 
-/// Confirms exactly what a circle holds, unless, in this order: the circle is unknown, the member takes
+/// Confirms exactly what a circle holds, unless, in this order: the circle is unknown or its phase hasn't
+/// opened, the member takes
 /// no part in it, the reference isn't the current one, or a rule denies. A circle that is complete
 /// already answers ok.
 pub(in crate::protocol) fn confirm(ask: Ask<'_>, command: &Confirm) -> Decision {
     let given = &command.reference;
     let review = ask.review();
     let Some(circle) = review.circle(&given.circle) else {
-        let known = review.circles().map(|circle| circle.name.as_str());
-        return Decision::refuse(ask.unknown(given.circle.as_str(), known));
+        return Decision::refuse(match pending_phase(ask.charter, given) {
+            Some(phase) => Violation::PhaseClosed { phase, state: "pending".to_owned() },
+            None => ask.unknown(given.circle.as_str(), review.circles().map(|circle| circle.name.as_str())),
+        });
     };
     let revision = ask.team.adopted().map_or(0, |adopted| adopted.revision);
     let manifest = match &circle.completed {
@@ -65,6 +68,17 @@ pub(in crate::protocol) fn confirm(ask: Ask<'_>, command: &Confirm) -> Decision 
         events.push(completed(ask, circle, manifest).into());
     }
     Decision::accept(events, Answer::Confirmed { circle: current, complete, waiting_for })
+}
+
+/// The phase in which a circle of that name will open.
+fn pending_phase(charter: &Charter, given: &CircleRef) -> Option<PhaseName> {
+    let opens = |phase: &&Phase| match phase.confirm {
+        ConfirmKind::Together => phase.name.as_str() == given.circle.as_str(),
+        ConfirmKind::Each => {
+            phase.deliverables.iter().any(|deliverable| deliverable.name.as_str() == given.circle.as_str())
+        }
+    };
+    charter.phases.iter().find(opens).map(|phase| phase.name.clone())
 }
 
 /// Every rule that denies, each with who can remedy it.

@@ -102,7 +102,13 @@ impl<'a> Ask<'a> {
         text: impl FnOnce() -> String,
         events: &mut Vec<Event>,
     ) -> String {
-        if let Some(open) = self.team.escalations().open_on(cause, subject) {
+        let escalations = self.team.escalations();
+        let open = match cause {
+            // Every reviewer has a limit of its own; the others are the proposal's.
+            Cause::VoteLimit => escalations.open_of(cause, subject, self.by),
+            _ => escalations.open_on(cause, subject),
+        };
+        if let Some(open) = open {
             return open.opened.id.to_string();
         }
         let id = self.team.escalations().next_id();
@@ -120,9 +126,10 @@ impl<'a> Ask<'a> {
         id.to_string()
     }
 
-    /// Closes the escalation with that cause on that subject, since progress answered it.
+    /// Closes the escalations with that cause on that subject, since progress answered them.
     fn close_by_progress(&self, cause: Cause, subject: &str, reason: &str, events: &mut Vec<Event>) {
-        if let Some(open) = self.team.escalations().open_on(cause, subject) {
+        let on = |opened: &Escalated| opened.cause == cause && opened.subject == subject;
+        for open in self.team.escalations().open().filter(|escalation| on(&escalation.opened)) {
             let closed =
                 EscalationClosed { id: open.opened.id, by: None, decision: None, reason: reason.to_owned() };
             events.push(closed.into());

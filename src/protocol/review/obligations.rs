@@ -6,7 +6,6 @@ use crate::protocol::charter::{Charter, RuleMode};
 use crate::protocol::escalation::Cause;
 use crate::protocol::name::{MemberName, ProposalName};
 use crate::protocol::obligation::{Obligation, ObligationKind, deadline};
-use crate::protocol::rejection::quoted;
 use crate::protocol::rule::{Judge, Owner, Rule};
 use crate::protocol::team::Team;
 use crate::protocol::time::Time;
@@ -68,7 +67,7 @@ impl Owing<'_, '_> {
         self.read();
         match proposal.current() {
             None => {
-                let command = self.propose_command();
+                let command = proposal.propose_command(self.charter);
                 let producer = &proposal.producer;
                 self.producer_owes(
                     ObligationKind::Deliver,
@@ -103,8 +102,8 @@ impl Owing<'_, '_> {
         );
     }
 
-    /// A version is owed once the current one is objected to, withdrawn or could not be published,
-    /// all that is open was read, and nothing else stands before it.
+    /// A version is owed once the current one is objected to, withdrawn, could not be published, or was
+    /// left without a reviewer by a person's decision; all that is open was read, and nothing else stands before it.
     fn revise(&mut self, current: &Version) {
         let proposal = self.proposal;
         let mut on_current =
@@ -119,6 +118,8 @@ impl Owing<'_, '_> {
             current.at
         } else if let Some(first) = on_current.next() {
             first.at
+        } else if self.lacks_a_reviewer(current) {
+            current.at
         } else {
             return;
         };
@@ -127,15 +128,29 @@ impl Owing<'_, '_> {
         if proposal.unread().next().is_some() || before_a_person {
             return;
         }
-        let command = self.propose_command();
+        let command = proposal.propose_command(self.charter);
         let id = format!("revise:{}@{}", proposal.name, current.number);
         self.producer_owes(ObligationKind::Revise, id, &proposal.producer, since, command);
+    }
+
+    /// Whether a review of the current version can be given by nobody, and no person is asked about it
+    /// any longer: only a version without the reviewer's hand in it leads on.
+    fn lacks_a_reviewer(&self, current: &Version) -> bool {
+        let proposal = self.proposal;
+        let Some((_, phase)) = self.charter.phase(&proposal.phase) else { return false };
+        let asked = self.team.escalations().open_on(Cause::ReviewerNotEligible, &proposal.current_ref());
+        asked.is_none()
+            && phase.reviewers_of(&proposal.producer).any(|edge| {
+                !current.overruled.contains(&edge.reviewer)
+                    && proposal.own_work(self.charter, current, &edge.reviewer).is_some()
+            })
     }
 
     fn reviews(&mut self, current: &Version) {
         let proposal = self.proposal;
         let Some((_, phase)) = self.charter.phase(&proposal.phase) else { return };
         let mut seen: Vec<&MemberName> = Vec::new();
+        let mut reviewing: Vec<&MemberName> = Vec::new();
         for edge in phase.reviewers_of(&proposal.producer) {
             let reviewer = &edge.reviewer;
             if seen.contains(&reviewer) {
@@ -146,16 +161,23 @@ impl Owing<'_, '_> {
             if ineligible || current.vote(reviewer).is_some() || current.overruled.contains(reviewer) {
                 continue;
             }
-            let limited =
-                self.team.escalations().open_on(Cause::VoteLimit, &proposal.current_ref()).is_some();
-            if limited {
-                continue;
+            let escalations = self.team.escalations();
+            if escalations.open_of(Cause::VoteLimit, &proposal.current_ref(), reviewer).is_some() {
+                continue; // A person owes.
             }
+            reviewing.push(reviewer);
             self.review(current, reviewer);
         }
-        // Who holds an objection without reviewing any longer can still close it.
-        let stray =
-            |objection: &&Objection| objection.version < current.number && !seen.contains(&&objection.by);
+        // Whoever owes a review closes their older objections with it, and whoever objects to the current
+        // version has the producer answer all of them. Everybody else still has to say what became of
+        // theirs: a person decided in their stead, they may not approve, or they review no longer.
+        let objects = |member: &MemberName| {
+            proposal.open_objections().any(|open| open.version == current.number && open.by == *member)
+        };
+        let stray = |objection: &&Objection| {
+            let by = &objection.by;
+            objection.version < current.number && !reviewing.contains(&by) && !objects(by)
+        };
         for objection in proposal.open_objections().filter(stray) {
             let id = format!("resolve:{}", objection.id);
             let command = if current.read_by.contains_key(&objection.by) {
@@ -177,28 +199,9 @@ impl Owing<'_, '_> {
             let id = format!("review:{subject}");
             return self.answer_owed(ObligationKind::Review, id, reviewer, reference, current.at, command);
         }
-        let mut command = format!("countersign approve {reference}");
-        for objection in proposal.objections.iter().filter(|objection| objection.by == *reviewer) {
-            if objection.blocks() {
-                command.push_str(&format!(" --resolve {}", objection.id));
-            }
-            let stands = !matches!(objection.status(), "mistaken" | "overruled");
-            if let Some(test) = objection.failing_test.as_ref().filter(|_| stands) {
-                command.push_str(&format!(" --ran {} --exit 0 --output @FILE", quoted(&test.command)));
-            }
-        }
+        let command = proposal.approval_command(reviewer);
         let id = format!("review:{subject}");
         self.answer_owed(ObligationKind::Review, id, reviewer, reference, current.at, command);
-    }
-
-    fn propose_command(&self) -> String {
-        let proposal = self.proposal;
-        let artifact = if self.charter.repository.is_some() { "--commit HEAD" } else { "--path DIR" };
-        let mut command = format!("countersign propose {} {artifact} --summary TEXT", proposal.name);
-        for objection in proposal.open_objections() {
-            command.push_str(&format!(" --answer {}=TEXT", objection.id));
-        }
-        command
     }
 
     fn producer_owes(

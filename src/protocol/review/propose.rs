@@ -82,6 +82,7 @@ fn check_standing(ask: Ask<'_>, proposal: &Proposal, unmet: &mut Vec<Violation>)
             proposal: proposal.name.clone(),
             producer: proposal.producer.clone(),
             member: ask.by.to_string(),
+            verb: "propose".to_owned(),
         });
     }
     if ask.review().phase_state(&proposal.phase) == Some(PhaseState::Published) {
@@ -163,7 +164,11 @@ fn check_read_and_answered(ask: Ask<'_>, proposal: &Proposal, command: &Propose,
         .map(|objection| objection.id)
         .collect();
     if !unanswered.is_empty() {
-        unmet.push(Violation::UnansweredObjections { proposal: proposal.name.clone(), unanswered });
+        unmet.push(Violation::UnansweredObjections {
+            proposal: proposal.name.clone(),
+            unanswered,
+            command: proposal.propose_command(ask.charter),
+        });
     }
 }
 

@@ -25,10 +25,10 @@ pub(in crate::protocol) fn read(ask: Ask<'_>, command: &Read) -> Decision {
     let Some(version) = version else {
         let current = proposal.current().map(|version| version.reference(&proposal.name).to_string());
         return Decision::refuse(Violation::UnknownSubject {
-            subject: format!(
-                "{subject}{}",
-                if subject.version.is_none() { ", of which there is no version," } else { "" }
-            ),
+            subject: match subject.version {
+                Some(_) => subject.to_string(),
+                None => format!("a version of {subject}"),
+            },
             nearest: current.unwrap_or_default(),
         });
     };

@@ -194,7 +194,7 @@ impl<'a> Subjects<'a> {
         let proposals: Vec<&Proposal> =
             circle.proposals.iter().filter_map(|name| review.proposal(name)).collect();
         let views: Vec<Value> =
-            proposals.iter().map(|proposal| proposal_view(proposal, circle, confirmer)).collect();
+            proposals.iter().map(|proposal| proposal_view(charter, proposal, circle, confirmer)).collect();
         let participants = review.participants(charter, circle);
         let produces = proposals.iter().any(|proposal| proposal.producer == *confirmer);
         let mut base = View::default();
@@ -264,7 +264,7 @@ impl<'a> Subjects<'a> {
     }
 }
 
-fn proposal_view(proposal: &Proposal, circle: &Circle, confirmer: &MemberName) -> Value {
+fn proposal_view(charter: &Charter, proposal: &Proposal, circle: &Circle, confirmer: &MemberName) -> Value {
     let ids = |objections: Vec<&Objection>| -> Value {
         objections.into_iter().map(|objection| Value::from(objection.id.to_string())).collect()
     };
@@ -274,7 +274,9 @@ fn proposal_view(proposal: &Proposal, circle: &Circle, confirmer: &MemberName) -
         ("delivered", proposal.current().is_some().into()),
         ("version", proposal.current_number().into()),
         ("ref", proposal.current_ref().into()),
+        ("propose", proposal.propose_command(charter).into()),
         ("withdrawn", proposal.withdrawal.is_some().into()),
+        ("unpublishable", proposal.publish_failed.is_some().into()),
         ("accepted", (!circle.unaccepted.contains(&proposal.name)).into()),
         ("rounds", proposal.rounds.into()),
         ("open_objections", ids(proposal.open_objections().collect())),

@@ -8,6 +8,7 @@ use crate::protocol::charter::{Charter, Limits, ReviewEdge};
 use crate::protocol::name::{
     CircleName, Digest, Lens, MemberName, ObjectionId, PhaseName, ProposalName, VersionRef,
 };
+use crate::protocol::rejection::quoted;
 use crate::protocol::time::Time;
 
 /// The review domain's part of a team.
@@ -375,6 +376,40 @@ impl Proposal {
         Some(format!("{} authored a commit in it", author.email))
     }
 
+    /// The command by which its producer proposes the next version: with an answer to each open objection.
+    pub fn propose_command(&self, charter: &Charter) -> String {
+        let artifact = if charter.repository.is_some() { "--commit HEAD" } else { "--path DIR" };
+        let mut command = format!("countersign propose {} {artifact} --summary TEXT", self.name);
+        for objection in self.open_objections() {
+            command.push_str(&format!(" --answer {}=TEXT", objection.id));
+        }
+        command
+    }
+
+    /// The command by which that reviewer approves the current version: with every own objection that it
+    /// has to resolve, and every own test that it has to show.
+    pub fn approval_command(&self, reviewer: &MemberName) -> String {
+        let mut command = format!("countersign approve {}", self.current_ref());
+        for objection in self.objections.iter().filter(|objection| objection.by == *reviewer) {
+            if objection.blocks() {
+                command.push_str(&format!(" --resolve {}", objection.id));
+            }
+        }
+        let mut tests: Vec<&str> = Vec::new();
+        for objection in self.objections.iter().filter(|objection| objection.by == *reviewer) {
+            let stands = !matches!(objection.status(), "mistaken" | "overruled");
+            if let Some(test) = objection.failing_test.as_ref().filter(|_| stands) {
+                if !tests.contains(&test.command.as_str()) {
+                    tests.push(&test.command);
+                }
+            }
+        }
+        for test in tests {
+            command.push_str(&format!(" --ran {} --exit 0 --output @FILE", quoted(test)));
+        }
+        command
+    }
+
     /// When withdrawn work may come back.
     pub fn cool_at(&self, limits: &Limits) -> Option<Time> {
         self.flipped_at.map(|at| at + limits.withdraw_cooldown)
@@ -410,9 +445,9 @@ impl Review {
         self.proposals.get(name)
     }
 
-    /// Every proposal, by name.
+    /// Every proposal, in the order of circles and, within one, of the charter.
     pub fn proposals(&self) -> impl Iterator<Item = &Proposal> {
-        self.proposals.values()
+        self.circles().flat_map(|circle| &circle.proposals).map(|name| &self.proposals[name])
     }
 
     /// The circle of that name.

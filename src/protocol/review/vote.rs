@@ -1,5 +1,7 @@
 //! decide: approve, object, note. Each speaks of exactly one version.
 
+use std::collections::BTreeSet;
+
 use super::command::{Approve, NamedPlace, Note, Object};
 use super::event::{Approved, Closing, Noted, Objected, ObjectionClosed, Run};
 use super::propose::rounds_evidence;
@@ -32,6 +34,9 @@ pub(in crate::protocol) fn approve(ask: Ask<'_>, command: &Approve) -> Decision 
         Err(violation) => return Decision::refuse(violation),
     };
     let (proposal, version) = (ballot.proposal, ballot.version);
+    // Named twice, it closes once.
+    let resolving: Vec<ObjectionId> =
+        command.resolve.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
     let mut unmet = Vec::new();
     for run in &command.ran {
         check_run(ask, run, &mut unmet);
@@ -42,7 +47,7 @@ pub(in crate::protocol) fn approve(ask: Ask<'_>, command: &Approve) -> Decision 
         unmet.push(Violation::OwnWork { reference, member: ask.by.clone(), because });
     }
     check_version(ask, &command.reference, &ballot, &mut unmet);
-    check_held(ask, &ballot, &command.resolve, &mut unmet);
+    check_held(ask, &ballot, &resolving, &mut unmet);
     check_failing_tests(ask, &ballot, &command.ran, &mut unmet);
     check_places(&ballot, &command.checked, &mut unmet);
     let mut events = Vec::new();
@@ -52,7 +57,7 @@ pub(in crate::protocol) fn approve(ask: Ask<'_>, command: &Approve) -> Decision 
         return Decision { events, outcome: Err(rejection) };
     }
 
-    for id in &command.resolve {
+    for id in &resolving {
         events.push(
             ObjectionClosed {
                 id: *id,
@@ -65,7 +70,7 @@ pub(in crate::protocol) fn approve(ask: Ask<'_>, command: &Approve) -> Decision 
             .into(),
         );
     }
-    if all_closed_but(proposal, &command.resolve) {
+    if all_closed_but(proposal, &resolving) {
         let reason = "no objection is open";
         ask.close_by_progress(Cause::RoundLimit, proposal.name.as_str(), reason, &mut events);
     }
@@ -80,10 +85,7 @@ pub(in crate::protocol) fn approve(ask: Ask<'_>, command: &Approve) -> Decision 
         }
         .into(),
     );
-    Decision::accept(
-        events,
-        Answer::Approved { reference: ballot.reference, resolved: command.resolve.clone() },
-    )
+    Decision::accept(events, Answer::Approved { reference: ballot.reference, resolved: resolving })
 }
 
 /// Objects to a version, unless, in this order: it is unknown, a text is too large, the member doesn't
@@ -220,7 +222,10 @@ fn check_version(ask: Ask<'_>, given: &VersionRef, ballot: &Ballot<'_>, unmet: &
         unmet.push(Violation::UnreadVersion { reference: ballot.reference.clone(), member: ask.by.clone() });
     }
     if let Some(withdrawal) = &proposal.withdrawal {
-        unmet.push(Violation::Withdrawn { reference: ballot.reference.clone(), by: withdrawal.by.clone() });
+        // It is the current version that is withdrawn, whichever was named.
+        let current = proposal.current().unwrap_or(version);
+        let reference = current.reference(&proposal.name);
+        unmet.push(Violation::Withdrawn { reference, by: withdrawal.by.clone() });
     }
 }
 
@@ -235,7 +240,8 @@ fn check_held(ask: Ask<'_>, ballot: &Ballot<'_>, resolving: &[ObjectionId], unme
             objection.version == ballot.proposal.current_number() && held.contains(&objection.id)
         };
         let on_this_version = open.iter().filter(here).map(|objection| objection.id).collect();
-        unmet.push(Violation::ObjectionHeld { reference: ballot.reference.clone(), held, on_this_version });
+        let approval = ballot.proposal.approval_command(ask.by);
+        unmet.push(Violation::ObjectionHeld { held, on_this_version, approval });
     }
     for id in resolving {
         match ask.objection(*id) {
@@ -260,6 +266,7 @@ fn check_failing_tests(ask: Ask<'_>, ballot: &Ballot<'_>, ran: &[Run], unmet: &m
                 reference: ballot.reference.clone(),
                 objection: objection.id,
                 command: test.command.clone(),
+                approval: ballot.proposal.approval_command(ask.by),
             });
         }
     }
@@ -280,20 +287,55 @@ fn check_vote_limit(
     unmet: &mut Vec<Violation>,
     events: &mut Vec<Event>,
 ) {
-    let Some(known) = ballot.version.ballots.get(ask.by) else { return };
-    let limit = ask.charter.limits.vote_changes;
-    if known.cast.is_none_or(|cast| cast == kind) || known.changes < limit {
-        return;
-    }
-    let evidence = || format!("{} changed its vote on {} {} times", ask.by, ballot.reference, known.changes);
-    let subject = ballot.reference.to_string();
-    let escalation = ask.limit_escalation(Cause::VoteLimit, &subject, ballot.proposal, evidence, events);
+    let Some(changes) = spent_changes(ask, ballot.version, kind) else { return };
+    let escalation = escalate_spent(ask, ballot.proposal, ballot.version, changes, events);
     unmet.push(Violation::VoteLimit {
         reference: ballot.reference.clone(),
-        changes: known.changes,
-        limit,
+        changes,
+        limit: ask.charter.limits.vote_changes,
         escalation,
     });
+}
+
+/// How often the member changed its vote on a version, where one change to `kind` is one too many.
+fn spent_changes(ask: Ask<'_>, version: &Version, kind: VoteKind) -> Option<u32> {
+    let known = version.ballots.get(ask.by)?;
+    let changes = known.cast.is_some_and(|cast| cast != kind);
+    (changes && known.changes >= ask.charter.limits.vote_changes).then_some(known.changes)
+}
+
+fn escalate_spent(
+    ask: Ask<'_>,
+    proposal: &Proposal,
+    version: &Version,
+    changes: u32,
+    events: &mut Vec<Event>,
+) -> String {
+    let reference = version.reference(&proposal.name).to_string();
+    let evidence = || format!("{} changed its vote on {reference} {changes} times", ask.by);
+    ask.limit_escalation(Cause::VoteLimit, &reference, proposal, evidence, events)
+}
+
+/// Who takes the own objection to the current version back owes a vote on it again. Where the approval
+/// would be one change too many, a person is asked with this, and not only after it was refused.
+pub(super) fn escalate_spent_approval(
+    ask: Ask<'_>,
+    proposal: &Proposal,
+    closing: &Objection,
+    events: &mut Vec<Event>,
+) {
+    let Some(current) = proposal.current().filter(|current| current.number == closing.version) else {
+        return;
+    };
+    let objects_still = proposal
+        .open_objections()
+        .any(|open| open.id != closing.id && open.by == *ask.by && open.version == current.number);
+    if objects_still || proposal.withdrawal.is_some() {
+        return;
+    }
+    if let Some(changes) = spent_changes(ask, current, VoteKind::Approve) {
+        escalate_spent(ask, proposal, current, changes, events);
+    }
 }
 
 /// An objection goes to a person at once where its objector was overruled on this version, or where

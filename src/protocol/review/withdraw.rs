@@ -23,6 +23,7 @@ pub(in crate::protocol) fn withdraw(ask: Ask<'_>, command: &Withdraw) -> Decisio
             proposal: proposal.name.clone(),
             producer: proposal.producer.clone(),
             member: ask.by.to_string(),
+            verb: "withdraw".to_owned(),
         });
     }
     let nothing = if proposal.current().is_none() {
@@ -38,7 +39,9 @@ pub(in crate::protocol) fn withdraw(ask: Ask<'_>, command: &Withdraw) -> Decisio
     if let Some(until) = proposal.cool_at(limits).filter(|until| ask.now < *until) {
         unmet.push(Violation::CooldownActive { proposal: proposal.name.clone(), until });
     }
-    if proposal.flips >= limits.withdraw_flips && proposal.producer == *ask.by {
+    // Where nothing is to be withdrawn, or any longer, no limit stands in the way, and nobody is asked.
+    let flips = nothing.is_none() && ask.circle_of(proposal).is_open() && proposal.producer == *ask.by;
+    if flips && proposal.flips >= limits.withdraw_flips {
         let evidence =
             || format!("{} withdrew {} {} times: {}", ask.by, proposal.name, proposal.flips, command.reason);
         let escalation =

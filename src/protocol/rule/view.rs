@@ -69,7 +69,13 @@ pub const FIELDS: &[(&str, Kind, &str)] = &[
     ("proposal.delivered", Kind::Bool, "whether it has a version"),
     ("proposal.version", Kind::Int, "its current version; 0 where there is none"),
     ("proposal.ref", Kind::Text, "the current version's exact reference; the name where there is none"),
+    ("proposal.propose", Kind::Text, "the command that proposes its next version, with what it must answer"),
     ("proposal.withdrawn", Kind::Bool, "whether the current version is withdrawn"),
+    (
+        "proposal.unpublishable",
+        Kind::Bool,
+        "whether the current version could not be published, so that another is owed",
+    ),
     (
         "proposal.accepted",
         Kind::Bool,

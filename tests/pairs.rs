@@ -1,0 +1,410 @@
+//! Every two commands of a small team, in both orders, on every stage of its work.
+//!
+//! Races are decided by the log: of any two commands the second meets what the first left. The table
+//! says, for each state, what a command alone gets there, and what it gets instead after each other
+//! command. Beside it stand the laws that hold for every step, whatever the table says.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use countersign::judge::CelJudge;
+use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
+use countersign::protocol::escalation::{Cause, Escalate};
+use countersign::protocol::name::{Actor, Digest, MemberName, Seq};
+use countersign::protocol::review::{
+    Approve, CircleState, Confirm, Note, Object, Overrule, Proposal, Propose, PublishFailure, Read,
+    ReadObjections, ReportPublish, Resolve, VoteKind, Withdraw,
+};
+use countersign::protocol::time::{Span, Time};
+use countersign::protocol::{Adopt, Command, Event, Team, charter};
+use sha2::{Digest as _, Sha256};
+
+const CHARTER: &str = include_str!("plays/charters/solo.toml");
+const TIGHT: &str = include_str!("plays/charters/tight.toml");
+
+/// One command of the cast: its name in the table, who gives it, and what it asks for.
+#[derive(Clone)]
+struct Line {
+    name: &'static str,
+    who: Actor,
+    command: Command,
+}
+
+/// A team with its log as it would be stored.
+#[derive(Clone)]
+struct Stage {
+    team: Team,
+    log: Vec<(Time, &'static str, u32, String)>,
+    now: Time,
+}
+
+fn actor(name: &str) -> Actor {
+    name.parse().unwrap()
+}
+
+fn digest(text: &str) -> Digest {
+    Digest::of_bytes(Sha256::digest(text).into())
+}
+
+impl Stage {
+    fn open(judge: &CelJudge, text: &str) -> Self {
+        let charter = charter::parse("charter.toml", text).unwrap_or_else(|found| panic!("{found}"));
+        let adopt = Adopt { text: text.to_owned(), digest: digest(text), charter };
+        let now = "2026-01-01T09:00:00Z".parse().unwrap();
+        let mut stage = Self { team: Team::new(), log: Vec::new(), now };
+        let line = Line { name: "adopt", who: Actor::Operator, command: Command::Adopt(Box::new(adopt)) };
+        assert_eq!(stage.take(judge, &line), "ok");
+        stage
+    }
+
+    /// Decides one command, checks the laws of the step, and folds what happened in: "ok" or the code.
+    fn take(&mut self, judge: &CelJudge, line: &Line) -> &'static str {
+        let decision = self.team.handle(judge, self.now, &line.who, &line.command);
+        let again = self.team.handle(judge, self.now, &line.who, &line.command);
+        assert_eq!(decision, again, "{}: the same question has one answer", line.name);
+        let before = self.team.clone();
+        for event in &decision.events {
+            let seq = Seq(self.team.seq().0 + 1);
+            self.log.push((self.now, event.kind(), event.schema(), event.encode()));
+            self.team.apply(seq, self.now, event);
+        }
+        match &decision.outcome {
+            Ok(_) => self.accepted(&before, line, &decision.events),
+            Err(_) => {
+                let escalations = decision.events.iter().all(|event| matches!(event, Event::Escalated(_)));
+                assert!(
+                    escalations && decision.events.len() <= 1,
+                    "{}: a refusal changes nothing",
+                    line.name
+                );
+            }
+        }
+        self.holds(judge, line.name);
+        decision.outcome.map_or_else(|rejection| rejection.code(), |_| "ok")
+    }
+
+    /// What an accepted command promises, each said anew from the state before it.
+    fn accepted(&self, before: &Team, line: &Line, events: &[Event]) {
+        let by = line.who.member();
+        let old = |name| before.review().proposal(name);
+        match &line.command {
+            Command::Propose(propose) => {
+                let (old, new) = (old(&propose.proposal).unwrap(), self.parser().unwrap());
+                assert_eq!(new.current_number(), old.current_number() + 1);
+                assert_eq!(propose.after, old.current_number(), "nobody passes a version that was not told");
+                assert!(new.current().unwrap().ballots.is_empty(), "a new version has no votes");
+                assert!(old.unread().next().is_none(), "all was read");
+                assert!(old.open_objections().all(|open| propose.answers.contains_key(&open.id)));
+                assert_eq!(self.confirmations(), 0, "confirmations lapse");
+            }
+            Command::Approve(approve) => {
+                let (by, old) = (by.unwrap(), old(&approve.reference.proposal).unwrap());
+                let current = old.current().unwrap();
+                assert_eq!(current.reference(&old.name), approve.reference, "exactly the current version");
+                assert!(current.read_by.contains_key(by), "it was shown");
+                assert!(old.withdrawal.is_none() && old.producer != *by);
+                let held = self.parser().unwrap().open_objections().any(|open| open.by == *by);
+                assert!(!held, "nobody approves over an own objection");
+            }
+            Command::Object(object) => {
+                let old = old(&object.reference.proposal).unwrap();
+                assert_eq!(old.current().unwrap().reference(&old.name), object.reference);
+                assert!(self.parser().unwrap().open_objections().any(|open| open.by == *by.unwrap()));
+            }
+            Command::Confirm(confirm) => {
+                let circle = before.review().circle(&confirm.reference.circle).unwrap();
+                let reference = before.review().circle_ref(before.adopted().unwrap().revision, circle);
+                assert_eq!(confirm.reference, reference, "exactly what it holds");
+                let open = before.review().proposals().any(|known| known.open_objections().next().is_some());
+                assert!(!open || !circle.is_open(), "nothing is confirmed over an open objection");
+            }
+            Command::Read(_) => {
+                let read = events.iter().all(|event| matches!(event, Event::VersionRead(_)));
+                assert!(read, "a reading is all that it leaves");
+            }
+            _ => {}
+        }
+    }
+
+    /// What holds in every state.
+    fn holds(&self, judge: &CelJudge, after: &str) {
+        let (team, review) = (&self.team, self.team.review());
+        for circle in review.circles() {
+            let owed = circle
+                .proposals
+                .iter()
+                .any(|name| !team.obligations_around(judge, self.now, Some(name)).is_empty());
+            let cooling = team.next_deadline(self.now).is_some();
+            assert!(!circle.is_open() || owed || cooling, "after {after}: nobody owes in {}", circle.name);
+            let Some(completed) = &circle.completed else { continue };
+            for entry in &completed.entries {
+                let proposal = review.proposal(&entry.proposal).unwrap();
+                let current = proposal.current().unwrap();
+                assert_eq!((entry.version, &entry.digest), (current.number, &current.artifact.digest));
+                assert!(proposal.open_objections().next().is_none());
+                assert!(entry.approvals.iter().all(|counted| {
+                    counted.version == entry.version
+                        && (counted.overruled || current.approved_by(&counted.by))
+                }));
+                assert_eq!(entry.approvals.len(), 2, "every edge counts");
+            }
+        }
+        for proposal in review.proposals() {
+            for (index, version) in proposal.versions.iter().enumerate() {
+                assert_eq!(version.number as usize, index + 1);
+                for (member, ballot) in &version.ballots {
+                    let holds = |open: &&_| by_on(open, member, version.number);
+                    let objects = proposal.open_objections().filter(holds).count() > 0;
+                    let vote = ballot.vote.as_ref().map(|vote| vote.kind);
+                    assert!(
+                        !objects || vote == Some(VoteKind::Object),
+                        "after {after}: an objection is a vote"
+                    );
+                }
+            }
+        }
+        assert_eq!(self.replayed(), format!("{:?}", self.team), "after {after}: the log tells it all");
+    }
+
+    /// The state that the stored log gives.
+    fn replayed(&self) -> String {
+        let mut team = Team::new();
+        for (index, (at, kind, schema, body)) in self.log.iter().enumerate() {
+            let event = Event::decode(kind, *schema, body).unwrap();
+            team.apply(Seq(index as u64 + 1), *at, &event);
+        }
+        format!("{team:?}")
+    }
+
+    fn parser(&self) -> Option<&Proposal> {
+        self.team
+            .review()
+            .proposal("parser".parse::<countersign::protocol::name::ProposalName>().as_ref().unwrap())
+    }
+
+    fn confirmations(&self) -> usize {
+        self.team.review().circles().map(|circle| circle.confirmed.len()).sum()
+    }
+
+    /// Every command that somebody might give in this state, spoken of what stands in it.
+    fn cast(&self) -> Vec<Line> {
+        let proposal = self.parser().unwrap();
+        let review = self.team.review();
+        let circle = review.circles().next().unwrap();
+        let mut lines = Vec::new();
+        let mut line = |name, who: &str, command| lines.push(Line { name, who: actor(who), command });
+        line("app proposes", "app", self.propose("this"));
+        line("app proposes from another clone", "app", self.propose("that"));
+        line("app reads objections", "app", read_objections());
+        line("app withdraws", "app", withdraw());
+        if let Some(current) = proposal.current() {
+            let reference = current.reference(&proposal.name);
+            for (name, who) in [("sec reads", "sec"), ("arch reads", "arch")] {
+                line(name, who, read(&reference.to_string()));
+            }
+            for (name, who) in [("sec approves", "sec"), ("arch approves", "arch")] {
+                let own = proposal.open_objections().filter(|open| open.by.as_str() == who);
+                let resolve = own.map(|open| open.id).collect();
+                let (checked, ran) = (Vec::new(), Vec::new());
+                let reference = reference.clone();
+                line(name, who, Command::Approve(Approve { reference, checked, ran, resolve }));
+            }
+            for (name, who) in [("sec objects", "sec"), ("arch objects", "arch")] {
+                line(name, who, object(&reference.to_string()));
+            }
+            let (reference, text) = (reference.clone(), "typo".to_owned());
+            line("sec notes", "sec", Command::Note(Note { reference, text, at: Vec::new() }));
+        }
+        if let Some(open) = proposal.open_objections().next() {
+            let objection = open.id;
+            let resolve = |mistaken| Resolve { objection, mistaken, reason: "so it is".to_owned() };
+            line("sec resolves", "sec", Command::Resolve(resolve(false)));
+            line("sec was mistaken", "sec", Command::Resolve(resolve(true)));
+            let reason = "it is none".to_owned();
+            line("dana overrules", "dana", Command::Overrule(Overrule { objection, reason }));
+        }
+        let reference = review.circle_ref(self.team.adopted().unwrap().revision, circle);
+        for (name, who) in [("app confirms", "app"), ("sec confirms", "sec"), ("arch confirms", "arch")] {
+            line(name, who, Command::Confirm(Confirm { reference: reference.clone() }));
+        }
+        let (subject, text) = ("parser".to_owned(), "who decides?".to_owned());
+        line("arch escalates", "arch", Command::Escalate(Escalate { subject, text }));
+        if circle.state == CircleState::Complete {
+            let because = "the target moved".to_owned();
+            let failure = PublishFailure { because, owing: vec![proposal.name.clone()] };
+            for (name, failure) in
+                [("the server publishes", None), ("the server can't publish", Some(failure))]
+            {
+                let manifest = circle.completed.as_ref().unwrap().manifest.clone();
+                let circle = circle.name.clone();
+                let command = Command::ReportPublish(ReportPublish { circle, manifest, failure });
+                lines.push(Line { name, who: Actor::Server, command });
+            }
+        }
+        lines
+    }
+
+    /// A version with that content after the current one, which answers all that is open.
+    fn propose(&self, content: &str) -> Command {
+        let proposal = self.parser().unwrap();
+        let content = digest(content);
+        let answers: BTreeMap<_, _> =
+            proposal.open_objections().map(|open| (open.id, "mended".to_owned())).collect();
+        Command::Propose(Box::new(Propose {
+            proposal: proposal.name.clone(),
+            artifact: Artifact { kind: ArtifactKind::Bundle, digest: content.clone(), content, base: None },
+            facts: ArtifactFacts { empty: false, paths: Vec::new(), authors: Vec::new() },
+            summary: String::new(),
+            answers,
+            after: proposal.current_number(),
+        }))
+    }
+
+    /// Gives the cast's line of that name, which must be accepted.
+    fn play(&mut self, judge: &CelJudge, names: &[&str]) {
+        for name in names {
+            let line = self.cast().into_iter().find(|line| line.name == *name).unwrap();
+            assert_eq!(self.take(judge, &line), "ok", "{name}");
+        }
+    }
+}
+
+fn by_on(open: &countersign::protocol::review::Objection, member: &MemberName, version: u32) -> bool {
+    open.by == *member && open.version == version
+}
+
+fn read(subject: &str) -> Command {
+    Command::Read(Read { subject: subject.parse().unwrap() })
+}
+
+fn read_objections() -> Command {
+    Command::ReadObjections(ReadObjections { proposal: "parser".parse().unwrap() })
+}
+
+fn withdraw() -> Command {
+    Command::Withdraw(Withdraw {
+        proposal: "parser".parse().unwrap(),
+        reason: "the lock is wrong".to_owned(),
+    })
+}
+
+fn object(reference: &str) -> Command {
+    let (reference, text) = (reference.parse().unwrap(), "overflows".to_owned());
+    Command::Object(Object { reference, text, at: Vec::new(), failing_test: None })
+}
+
+/// Every stage of a small team's work, by the accepted commands that lead there from the one before.
+fn stages(judge: &CelJudge) -> Vec<(&'static str, Stage)> {
+    let opened = Stage::open(judge, CHARTER);
+    let after = |stage: &Stage, names: &[&str]| {
+        let mut stage = stage.clone();
+        stage.play(judge, names);
+        stage
+    };
+    let proposed = after(&opened, &["app proposes"]);
+    let read = after(&proposed, &["sec reads", "arch reads"]);
+    let objected = after(&read, &["sec objects", "arch approves"]);
+    let mut answered = after(&objected, &["app reads objections"]);
+    // Other content than before, as a revision has.
+    let revision = Line { name: "app revises", who: actor("app"), command: answered.propose("revised") };
+    assert_eq!(answered.take(judge, &revision), "ok");
+    answered.play(judge, &["sec reads", "arch reads"]);
+    let accepted = after(&read, &["sec approves", "arch approves"]);
+    let confirmed = after(&accepted, &["app confirms", "arch confirms"]);
+    let complete = after(&confirmed, &["sec confirms"]);
+    let withdrawn = after(&read, &["app withdraws"]);
+    let mut cooled = withdrawn.clone();
+    cooled.now = cooled.now + Span::seconds(120);
+    vec![
+        ("nothing is there", opened),
+        ("proposed, and nobody has read it", proposed),
+        ("read, and nobody has voted", read),
+        ("sec objects, arch approves", objected),
+        ("answered by a version that both have read", answered),
+        ("accepted", accepted.clone()),
+        ("confirmed by all but sec", confirmed),
+        ("complete, not yet published", complete.clone()),
+        ("published", after(&complete, &["the server publishes"])),
+        ("reopened: it could not be published", after(&complete, &["the server can't publish"])),
+        ("withdrawn, cooling down", withdrawn),
+        ("withdrawn, cooled down", cooled),
+    ]
+}
+
+#[test]
+fn every_two_commands_in_both_orders() {
+    let judge = CelJudge::shipped();
+    let mut table = String::new();
+    for (title, stage) in stages(&judge) {
+        let cast = stage.cast();
+        let alone: Vec<&str> = cast.iter().map(|line| stage.clone().take(&judge, line)).collect();
+        let _ = writeln!(table, "## {title}\n");
+        for (line, outcome) in cast.iter().zip(&alone) {
+            let _ = writeln!(table, "{}: {outcome}", line.name);
+        }
+        table.push('\n');
+        for (first, first_alone) in cast.iter().zip(&alone) {
+            let mut left = stage.clone();
+            left.take(&judge, first);
+            let untouched = format!("{:?}", left.team) == format!("{:?}", stage.team);
+            for (second, second_alone) in cast.iter().zip(&alone) {
+                let mut both = left.clone();
+                let outcome = both.take(&judge, second);
+                if untouched {
+                    assert_eq!(outcome, *second_alone, "{} after {}", second.name, first.name);
+                }
+                if outcome != *second_alone {
+                    let _ = writeln!(
+                        table,
+                        "after {}, {}: {outcome}, not {second_alone}",
+                        first.name, second.name
+                    );
+                }
+                let votes = |line: &Line| matches!(line.command, Command::Approve(_) | Command::Read(_));
+                if votes(first) && votes(second) && first.who != second.who {
+                    let mut other = stage.clone();
+                    other.take(&judge, second);
+                    assert_eq!(other.take(&judge, first), *first_alone);
+                    assert_eq!(
+                        unordered(&other, &stage),
+                        unordered(&both, &stage),
+                        "what two members read and approve doesn't depend on who was first"
+                    );
+                }
+            }
+        }
+        table.push('\n');
+    }
+    insta::assert_snapshot!("pairs", table);
+}
+
+/// What happened since, whatever the order.
+fn unordered(stage: &Stage, since: &Stage) -> Vec<String> {
+    let mut happened: Vec<String> =
+        stage.log[since.log.len()..].iter().map(|(_, _, _, body)| body.clone()).collect();
+    happened.sort();
+    happened
+}
+
+#[test]
+fn a_person_who_decides_about_another_round_sees_both_sides_words() {
+    let judge = CelJudge::shipped();
+    let mut stage = Stage::open(&judge, TIGHT);
+    stage.play(&judge, &["app proposes", "sec reads", "sec objects", "app reads objections"]);
+    stage.play(&judge, &["app proposes from another clone", "sec reads", "sec objects"]);
+    let open: Vec<_> = stage.team.escalations().open().collect();
+    assert_eq!(open.len(), 1);
+    assert_eq!(open[0].opened.cause, Cause::RoundLimit);
+    assert_eq!(
+        open[0].opened.text,
+        "o1 by sec on version 1: overflows\n  app answered with version 2: mended\no2 by sec on version 2: overflows\n"
+    );
+}
+
+#[test]
+fn a_team_without_a_charter_does_nothing() {
+    let judge = CelJudge::shipped();
+    let decision = Team::new().handle(&judge, Time(0), &actor("app"), &withdraw());
+    assert_eq!(decision.outcome.unwrap_err().code(), "NOT_ADOPTED");
+    assert!(decision.events.is_empty());
+}

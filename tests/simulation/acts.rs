@@ -1,0 +1,468 @@
+//! What members try: what they owe, what they may do, what they may not, and what makes no sense.
+
+use std::collections::BTreeMap;
+
+use countersign::protocol::artifact::{ArtifactFacts, Identity, Place, RepoPath};
+use countersign::protocol::escalation::{self, Decision};
+use countersign::protocol::name::{
+    Actor, CircleRef, Digest, DigestPrefix, EscalationId, MemberName, ObjectionId, ProposalName, Subject,
+    VersionRef,
+};
+use countersign::protocol::review::{
+    self, Circle, CircleState, NamedPlace, Proposal, PublishFailure, Run, Version,
+};
+use countersign::protocol::{Adopt, Command, Effect, ObligationKind, Team};
+
+use super::oracle::Verdict;
+use super::world::World;
+
+/// More than any text may have here.
+const LONG: &str = "long enough to be more than any charter of the simulation allows for one text";
+
+/// How many steps follow the end.
+const STEPS_AFTER: usize = 12;
+
+/// How a member is.
+#[derive(Clone, Copy)]
+enum Temper {
+    /// Does what it owes.
+    Diligent,
+    /// Does it when it feels like it.
+    Lazy,
+    /// Tries what it may not do.
+    Hostile,
+    /// Mixes things up.
+    Confused,
+}
+
+impl World<'_> {
+    /// Lets that many steps happen.
+    pub fn play(&mut self, steps: usize) -> Verdict {
+        let tempers: BTreeMap<MemberName, Temper> = self
+            .members
+            .clone()
+            .into_iter()
+            .map(|name| {
+                let temper = match self.dice.below(10) {
+                    0 => Temper::Hostile,
+                    1 | 2 => Temper::Confused,
+                    3 | 4 => Temper::Lazy,
+                    _ => Temper::Diligent,
+                };
+                (name, temper)
+            })
+            .collect();
+        let mut last = steps;
+        while self.seen.steps < last {
+            self.pass_time();
+            if self.is_finished() {
+                // A few more, since final must stay final.
+                last = last.min(self.seen.steps + STEPS_AFTER);
+            }
+            match self.dice.below(100) {
+                0..55 => self.discharge(&tempers)?,
+                55..88 => self.try_something()?,
+                88..98 => self.publish()?,
+                _ if self.dice.percent(20) => self.restart()?,
+                _ => {}
+            }
+        }
+        self.restart()?;
+        self.seen.finished += usize::from(self.is_finished());
+        Ok(())
+    }
+
+    fn is_finished(&self) -> bool {
+        let phases = self.team.adopted().map_or(0, |adopted| adopted.charter.phases.len());
+        let opened = self.seen.events.get("phase-opened").copied().unwrap_or_default();
+        let published = |circle: &Circle| circle.state == CircleState::Published;
+        opened == phases && self.team.review().circles().all(published)
+    }
+
+    /// Somebody does what it owes, each as it is.
+    fn discharge(&mut self, tempers: &BTreeMap<MemberName, Temper>) -> Verdict {
+        let owed = self.owed();
+        let Some(obligation) = self.dice.pick(&owed) else { return self.publish() };
+        let does = match tempers.get(&obligation.member) {
+            Some(Temper::Diligent) => 85,
+            Some(Temper::Confused) => 60,
+            Some(Temper::Hostile) => 50,
+            Some(Temper::Lazy) | None => 30,
+        };
+        if obligation.kind == ObligationKind::Review && self.dice.percent(25) {
+            return self.speak(&obligation.member);
+        }
+        if self.dice.percent(does) { self.obey(obligation) } else { self.act_of(&obligation.member) }
+    }
+
+    fn try_something(&mut self) -> Verdict {
+        if self.dice.percent(3) {
+            return self.intrude();
+        }
+        let Some(member) = self.dice.pick(&self.members).cloned() else { return Ok(()) };
+        self.act_of(&member)
+    }
+
+    /// Who is no member, or acts as the server.
+    fn intrude(&mut self) -> Verdict {
+        let strangers = ["mallory", ":operator", ":server"];
+        let who = if self.dice.percent(50) {
+            self.dice.pick(&strangers).and_then(|name| name.parse().ok()).unwrap_or(Actor::Operator)
+        } else {
+            self.dice.pick(&self.members).cloned().map_or(Actor::Operator, Actor::Member)
+        };
+        let adopted = self.team.adopted().expect("a world begins with its charter");
+        let adopt = Adopt {
+            text: adopted.text.to_string(),
+            digest: adopted.digest.clone(),
+            charter: adopted.charter.clone(),
+        };
+        let command = match self.dice.below(3) {
+            0 => Command::Adopt(Box::new(adopt)),
+            1 => Command::ReportPublish(review::ReportPublish {
+                circle: self.circle_ref().circle,
+                manifest: Digest::of_bytes([7; 32]),
+                failure: None,
+            }),
+            _ => self.command(&"mallory".parse().expect("it is a name")),
+        };
+        // A member's command from a stranger, a stranger's from a member, the server's from anybody.
+        self.perform(&who, &command).map(|_| ())
+    }
+
+    /// A reviewer looks at a version, and says something about it that perhaps is no approval.
+    fn speak(&mut self, member: &MemberName) -> Verdict {
+        let reference = self.reference(member);
+        let VersionRef { proposal, version, digest } = reference.clone();
+        let subject = Subject { proposal, version: Some(version), digest: Some(digest) };
+        let who = Actor::Member(member.clone());
+        self.perform(&who, &Command::Read(review::Read { subject }))?;
+        let command = match self.dice.below(10) {
+            0..6 => self.object(reference),
+            6 => self.note(reference),
+            _ => self.approve(member, reference),
+        };
+        self.perform(&who, &command).map(|_| ())
+    }
+
+    fn act_of(&mut self, member: &MemberName) -> Verdict {
+        let command = self.command(member);
+        self.perform(&Actor::Member(member.clone()), &command).map(|_| ())
+    }
+
+    /// The server does what it owes the world, or reports what is long past.
+    fn publish(&mut self) -> Verdict {
+        let effects = self.team.effects();
+        let Some(Effect::Publish { circle, mut manifest }) = self.dice.pick(&effects).cloned() else {
+            return Ok(());
+        };
+        let held = self.team.review().circle(&circle).map(|circle| circle.proposals.clone());
+        let held = held.unwrap_or_default();
+        let failure = self.dice.percent(35).then(|| {
+            let mut owing = self.dice.some(&held, 50);
+            if owing.is_empty() {
+                owing = held;
+            }
+            PublishFailure { because: "the target moved".to_owned(), owing }
+        });
+        if self.dice.percent(10) {
+            manifest = Digest::of_bytes([7; 32]);
+        }
+        let report = review::ReportPublish { circle, manifest, failure };
+        let command = Command::ReportPublish(report);
+        self.perform(&Actor::Server, &command)?;
+        if self.dice.percent(30) {
+            // A crash between the effect and its record: it is reported again.
+            self.perform(&Actor::Server, &command)?;
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, member: &MemberName) -> Command {
+        match self.dice.below(100) {
+            0..14 => Command::Propose(Box::new(self.propose(member))),
+            14..24 => Command::Read(review::Read { subject: self.subject() }),
+            24..29 => {
+                Command::ReadObjections(review::ReadObjections { proposal: self.proposal_name(member) })
+            }
+            29..62 => {
+                let reference = self.reference(member);
+                match self.dice.below(8) {
+                    0..4 => self.approve(member, reference),
+                    4..7 => self.object(reference),
+                    _ => self.note(reference),
+                }
+            }
+            62..70 => Command::Resolve(review::Resolve {
+                objection: self.objection(member),
+                mistaken: self.dice.percent(50),
+                reason: self.text(),
+            }),
+            70..76 => {
+                Command::Overrule(review::Overrule { objection: self.objection(member), reason: self.text() })
+            }
+            76..84 => Command::Withdraw(review::Withdraw {
+                proposal: self.proposal_name(member),
+                reason: self.text(),
+            }),
+            84..91 => Command::Confirm(review::Confirm { reference: self.circle_ref() }),
+            91..94 => {
+                let subject = match self.dice.below(4) {
+                    0 => self.proposal_name(member).to_string(),
+                    1 => self.objection(member).to_string(),
+                    2 => self.circle_ref().circle.to_string(),
+                    _ => "nonsense".to_owned(),
+                };
+                Command::Escalate(escalation::Escalate { subject, text: self.text() })
+            }
+            _ => {
+                let known: Vec<EscalationId> =
+                    self.team.escalations().all().map(|escalation| escalation.opened.id).collect();
+                let mut escalation = self.dice.pick(&known).copied().unwrap_or(EscalationId(1));
+                if self.dice.percent(50) {
+                    escalation = known.last().copied().unwrap_or(escalation);
+                }
+                let decision = if self.dice.percent(50) { Decision::RaiseLimit } else { Decision::Dismiss };
+                Command::AnswerEscalation(escalation::Answer { escalation, decision, reason: self.text() })
+            }
+        }
+    }
+
+    fn propose(&mut self, member: &MemberName) -> review::Propose {
+        let name = self.proposal_name(member);
+        let mut offer = self.fresh_version(name.clone(), BTreeMap::new());
+        if self.dice.percent(45) {
+            // One of few contents: it comes back, changed or not.
+            let content = format!("{name} content {}", self.dice.below(4));
+            offer.artifact = self.artifact(&content);
+        }
+        let open: Vec<ObjectionId> = self.team.review().proposal(&name).map_or(Vec::new(), |proposal| {
+            let unclosed = proposal.objections.iter().filter(|objection| objection.closed.is_none());
+            unclosed.map(|objection| objection.id).collect()
+        });
+        let answered = if self.dice.percent(75) { 100 } else { 50 };
+        for id in self.dice.some(&open, answered) {
+            let answer = if self.dice.percent(95) { "done" } else { " " };
+            offer.answers.insert(id, answer.to_owned());
+        }
+        if self.dice.percent(4) {
+            offer.answers.insert(self.objection(member), self.text());
+        }
+        if self.dice.percent(8) {
+            offer.after = (offer.after + self.dice.below(3) as u32).saturating_sub(1);
+        }
+        let mut facts = ArtifactFacts { empty: self.dice.percent(4), ..offer.facts };
+        if self.dice.percent(12) {
+            let author = self.dice.pick(&self.members).expect("a team has members").clone();
+            let email = match self.dice.below(3) {
+                0 => format!("{author}@example.org"),
+                1 => format!("{author}@home.example"),
+                _ => format!("{author}@EXAMPLE.org"),
+            };
+            facts.authors.push(Identity { email, name: "somebody".to_owned() });
+            facts.authors.sort();
+        }
+        if self.dice.percent(10) {
+            let owner = self.dice.pick(&self.members).expect("a team has members");
+            let paths = [format!("src/{owner}/a.rs"), format!("{owner}.md"), format!("notes/{owner}.md")];
+            facts.paths.extend(self.dice.pick(&paths).map(|path| RepoPath::from_bytes(path.as_bytes())));
+            facts.paths.sort();
+            facts.paths.dedup();
+        }
+        let summary = if self.dice.percent(97) { "more" } else { LONG };
+        review::Propose { facts, summary: summary.to_owned(), ..offer }
+    }
+
+    fn approve(&mut self, member: &MemberName, reference: VersionRef) -> Command {
+        let proposal = self.team.review().proposal(&reference.proposal);
+        let own: Vec<(ObjectionId, bool, Option<String>)> = proposal.map_or(Vec::new(), |proposal| {
+            let own = proposal.objections.iter().filter(|objection| objection.by == *member);
+            own.map(|known| {
+                (known.id, known.blocks(), known.failing_test.as_ref().map(|test| test.command.clone()))
+            })
+            .collect()
+        });
+        let careful = if self.dice.percent(70) { 100 } else { 40 };
+        let open: Vec<ObjectionId> = own.iter().filter(|(_, open, _)| *open).map(|(id, ..)| *id).collect();
+        let mut resolve = self.dice.some(&open, careful);
+        if self.dice.percent(5) {
+            // The same one twice, or anybody's.
+            resolve.push(resolve.first().copied().unwrap_or(ObjectionId(1)));
+        }
+        if self.dice.percent(3) {
+            resolve.push(self.objection(member));
+        }
+        let tests: Vec<String> = own.into_iter().filter_map(|(.., test)| test).collect();
+        let mut ran = Vec::new();
+        for command in self.dice.some(&tests, careful) {
+            let exit = if self.dice.percent(90) { Some(0) } else { Some(1) };
+            ran.push(Run { command, exit, output: self.dice.percent(90).then(|| "ok".to_owned()) });
+        }
+        if self.dice.percent(5) {
+            let output = self.dice.percent(50).then(|| self.text());
+            ran.push(Run { command: self.text(), exit: Some(0), output });
+        }
+        Command::Approve(review::Approve { reference, checked: self.places(), ran, resolve })
+    }
+
+    fn note(&mut self, reference: VersionRef) -> Command {
+        Command::Note(review::Note { reference, text: self.text(), at: self.places() })
+    }
+
+    fn object(&mut self, reference: VersionRef) -> Command {
+        let failing_test = self.dice.percent(30).then(|| {
+            let command = match self.dice.below(12) {
+                0 => " ".to_owned(),
+                1 => LONG.to_owned(),
+                2..6 => "cargo test 'it''s huge'".to_owned(),
+                _ => format!("cargo test case_{}", self.dice.below(3)),
+            };
+            let output = self.dice.percent(50).then(|| self.text());
+            Run { command, exit: Some(101), output }
+        });
+        Command::Object(review::Object { reference, text: self.text(), at: self.places(), failing_test })
+    }
+
+    fn text(&mut self) -> String {
+        let texts = ["the lock is held too long", "it overflows", "seen", "no tests"];
+        match self.dice.below(25) {
+            0 => " \n".to_owned(),
+            1 => LONG.to_owned(),
+            _ => (*self.dice.pick(&texts).expect("there are texts")).to_owned(),
+        }
+    }
+
+    fn places(&mut self) -> Vec<NamedPlace> {
+        let place: Place = "src/lexer.rs:80-140".parse().expect("it is a place");
+        match self.dice.below(10) {
+            0 => vec![NamedPlace { place, found: false }],
+            1..4 => vec![NamedPlace { place, found: true }],
+            _ => Vec::new(),
+        }
+    }
+
+    /// A proposal; a member's own rather than another.
+    fn proposal_name(&mut self, member: &MemberName) -> ProposalName {
+        let charter = &self.team.adopted().expect("a world begins with its charter").charter;
+        if self.dice.percent(4) {
+            // Of a phase that perhaps didn't open yet.
+            let all: Vec<&ProposalName> =
+                charter.phases.iter().flat_map(|phase| &phase.deliverables).map(|held| &held.name).collect();
+            return self.dice.pick(&all).map_or_else(nonsense, |name| (*name).clone());
+        }
+        let open: Vec<&Proposal> = open_proposals(&self.team);
+        let own: Vec<&ProposalName> =
+            open.iter().filter(|known| known.producer == *member).map(|known| &known.name).collect();
+        let all: Vec<&ProposalName> = self.team.review().proposals().map(|known| &known.name).collect();
+        let others: Vec<&ProposalName> = open.iter().map(|known| &known.name).collect();
+        let among = match self.dice.below(20) {
+            0 => all,
+            1 | 2 => others,
+            _ if own.is_empty() => others,
+            _ => own,
+        };
+        self.dice.pick(&among).map_or_else(nonsense, |name| (*name).clone())
+    }
+
+    /// A version; of work that the member reviews rather than of other work, current rather than past.
+    fn reference(&mut self, member: &MemberName) -> VersionRef {
+        let charter = &self.team.adopted().expect("a world begins with its charter").charter;
+        let reviews = |proposal: &&&Proposal| {
+            let phase = charter.phase(&proposal.phase).map(|(_, phase)| phase);
+            phase.is_some_and(|phase| {
+                phase.reviewers_of(&proposal.producer).any(|edge| edge.reviewer == *member)
+            })
+        };
+        let all: Vec<&Proposal> = self.team.review().proposals().collect();
+        let open = open_proposals(&self.team);
+        let theirs: Vec<&Proposal> = open.iter().filter(reviews).copied().collect();
+        let among = match self.dice.below(20) {
+            0 => all,
+            1 => open,
+            _ if theirs.is_empty() => open,
+            _ => theirs,
+        };
+        let Some(proposal) = self.dice.pick(&among) else { return forged(nonsense(), 1) };
+        let mut numbers: Vec<&Version> = proposal.versions.iter().collect();
+        if self.dice.percent(85) {
+            numbers.drain(..numbers.len().saturating_sub(1));
+        }
+        let Some(version) = self.dice.pick(&numbers) else { return forged(proposal.name.clone(), 1) };
+        let exact = version.reference(&proposal.name);
+        match self.dice.below(30) {
+            0 => forged(exact.proposal, exact.version),
+            1 => forged(exact.proposal, exact.version + 1),
+            // The digits of an older version behind the current number.
+            2 => {
+                let digest = (&proposal.versions[0].artifact.digest).into();
+                VersionRef { digest, ..exact }
+            }
+            3 => {
+                let whole = version.artifact.digest.as_str().parse();
+                VersionRef { digest: whole.expect("a digest begins with its digits"), ..exact }
+            }
+            _ => exact,
+        }
+    }
+
+    fn subject(&mut self) -> Subject {
+        let nobody = "mallory".parse().expect("it is a name");
+        let VersionRef { proposal, version, digest } = self.reference(&nobody);
+        match self.dice.below(4) {
+            0 => Subject { proposal, version: None, digest: None },
+            1 => Subject { proposal, version: Some(version), digest: None },
+            _ => Subject { proposal, version: Some(version), digest: Some(digest) },
+        }
+    }
+
+    /// An objection or a note; a member's own open one rather than any.
+    fn objection(&mut self, member: &MemberName) -> ObjectionId {
+        let all: Vec<(ObjectionId, bool, bool)> = self
+            .team
+            .review()
+            .proposals()
+            .flat_map(|proposal| &proposal.objections)
+            .map(|known| (known.id, known.blocks(), known.by == *member))
+            .collect();
+        let mut among = all.clone();
+        if self.dice.percent(80) && among.iter().any(|(_, open, _)| *open) {
+            among.retain(|(_, open, _)| *open);
+        }
+        if self.dice.percent(60) && among.iter().any(|(.., own)| *own) {
+            among.retain(|(.., own)| *own);
+        }
+        match self.dice.pick(&among) {
+            Some((id, ..)) if self.dice.percent(97) => *id,
+            _ => ObjectionId(all.len() as u32 + 1),
+        }
+    }
+
+    /// A circle as it is, as it was, or as it never was.
+    fn circle_ref(&mut self) -> CircleRef {
+        let review = self.team.review();
+        let current: Vec<CircleRef> = review.circles().map(|circle| review.circle_ref(1, circle)).collect();
+        let among = if self.dice.percent(75) { &current } else { &self.old_refs };
+        let mut reference = self.dice.pick(among).cloned().expect("a world begins with an open phase");
+        if self.dice.percent(4) {
+            reference.digest = forged_digits();
+        }
+        reference
+    }
+}
+
+fn open_proposals(team: &Team) -> Vec<&Proposal> {
+    let open = |proposal: &&Proposal| team.review().circle(&proposal.circle).is_some_and(Circle::is_open);
+    team.review().proposals().filter(open).collect()
+}
+
+fn nonsense() -> ProposalName {
+    "nonsense".parse().expect("it is a name")
+}
+
+fn forged(proposal: ProposalName, version: u32) -> VersionRef {
+    VersionRef { proposal, version, digest: forged_digits() }
+}
+
+fn forged_digits() -> DigestPrefix {
+    "0123456789ab".parse().expect("they are digits")
+}

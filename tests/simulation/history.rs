@@ -1,0 +1,381 @@
+//! What a history adds up to: each question goes over all of it again, slowly and simply, and keeps
+//! nothing. There is no state that could be wrong.
+
+use std::collections::BTreeSet;
+
+use super::stored::{Charter, Deliverable, Edge, Fact, Phase, Proposed};
+
+/// A fact with its time.
+pub struct Entry {
+    pub at: i64,
+    pub fact: Fact,
+}
+
+/// Everything that was stored, oldest first. A moment is an index into it.
+#[derive(Default)]
+pub struct History {
+    pub entries: Vec<Entry>,
+}
+
+/// A version as it was offered.
+pub struct Offer<'a> {
+    pub moment: usize,
+    pub at: i64,
+    pub what: &'a Proposed,
+}
+
+/// An objection or a note, and what became of it.
+pub struct Remark<'a> {
+    pub id: &'a str,
+    pub by: &'a str,
+    pub proposal: &'a str,
+    pub version: u32,
+    pub is_note: bool,
+    pub failing_test: Option<&'a str>,
+    /// `resolved`, `mistaken` or `overruled`.
+    pub closed: Option<&'a str>,
+    /// Whether the producer was shown it.
+    pub read: bool,
+}
+
+impl Remark<'_> {
+    pub fn is_open_objection(&self) -> bool {
+        !self.is_note && self.closed.is_none()
+    }
+
+    /// Whether it says something about its version for ever: open, or answered by another version.
+    pub fn stands(&self) -> bool {
+        !self.is_note && matches!(self.closed, None | Some("resolved"))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    Approve,
+    Object,
+}
+
+impl History {
+    pub fn charter(&self) -> Option<&Charter> {
+        self.entries.iter().rev().find_map(|entry| match &entry.fact {
+            Fact::Charter(adopted) => Some(&adopted.charter),
+            _ => None,
+        })
+    }
+
+    fn facts(&self) -> impl DoubleEndedIterator<Item = (usize, i64, &Fact)> {
+        self.entries.iter().enumerate().map(|(moment, entry)| (moment, entry.at, &entry.fact))
+    }
+
+    pub fn is_human(&self, member: &str) -> bool {
+        let known = self.charter().and_then(|charter| charter.members.get(member));
+        known.is_some_and(|known| known.kind == "human")
+    }
+
+    pub fn phases_opened(&self) -> Vec<&str> {
+        let facts = self.facts();
+        let opened = facts.filter_map(|(_, _, fact)| match fact {
+            Fact::Opened(opened) => Some(opened.phase.as_str()),
+            _ => None,
+        });
+        opened.collect()
+    }
+
+    /// Where the charter has that proposal.
+    pub fn place(&self, proposal: &str) -> Option<(&Phase, &Deliverable)> {
+        let phases = &self.charter()?.phases;
+        phases.iter().find_map(|phase| {
+            let found = phase.deliverables.iter().find(|deliverable| deliverable.name == proposal);
+            found.map(|found| (phase, found))
+        })
+    }
+
+    pub fn producer(&self, proposal: &str) -> &str {
+        self.place(proposal).map_or("", |(_, deliverable)| deliverable.producer.as_str())
+    }
+
+    pub fn edges(&self, proposal: &str) -> Vec<&Edge> {
+        let Some((phase, deliverable)) = self.place(proposal) else { return Vec::new() };
+        phase.reviews.iter().filter(|edge| edge.of == deliverable.producer).collect()
+    }
+
+    pub fn circle_of(&self, proposal: &str) -> &str {
+        let Some((phase, deliverable)) = self.place(proposal) else { return "" };
+        if phase.confirm == "together" { &phase.name } else { &deliverable.name }
+    }
+
+    /// The proposals of a circle, where its phase opened.
+    pub fn circle_proposals(&self, circle: &str) -> Vec<&str> {
+        let opened = self.phases_opened();
+        let Some(charter) = self.charter() else { return Vec::new() };
+        let phases = charter.phases.iter().filter(|phase| opened.contains(&phase.name.as_str()));
+        let names = phases.flat_map(|phase| &phase.deliverables).map(|deliverable| deliverable.name.as_str());
+        names.filter(|name| self.circle_of(name) == circle).collect()
+    }
+
+    pub fn participants(&self, circle: &str) -> BTreeSet<&str> {
+        let mut participants = BTreeSet::new();
+        for proposal in self.circle_proposals(circle) {
+            participants.insert(self.producer(proposal));
+            participants.extend(self.edges(proposal).iter().map(|edge| edge.reviewer.as_str()));
+        }
+        participants
+    }
+
+    /// `open`, `complete` or `published`.
+    pub fn circle_state(&self, circle: &str) -> &'static str {
+        let last = self.facts().rev().find_map(|(_, _, fact)| match fact {
+            Fact::Completed(event) if event.circle == circle => Some("complete"),
+            Fact::Published(event) if event.circle == circle => Some("published"),
+            Fact::Reopened(event) if event.circle == circle => Some("open"),
+            _ => None,
+        });
+        last.unwrap_or("open")
+    }
+
+    pub fn reopened(&self, circle: &str) -> usize {
+        let again = |fact: &Fact| matches!(fact, Fact::Reopened(event) if event.circle == circle);
+        self.facts().filter(|(_, _, fact)| again(fact)).count()
+    }
+
+    /// The manifest with which the circle was last completed.
+    pub fn completed_manifest(&self, circle: &str) -> Option<&str> {
+        self.facts().rev().find_map(|(_, _, fact)| match fact {
+            Fact::Completed(event) if event.circle == circle => Some(event.manifest.as_str()),
+            _ => None,
+        })
+    }
+
+    pub fn offers(&self, proposal: &str) -> Vec<Offer<'_>> {
+        let facts = self.facts();
+        let offer = facts.filter_map(|(moment, at, fact)| match fact {
+            Fact::Proposed(what) if what.proposal == proposal => Some(Offer { moment, at, what }),
+            _ => None,
+        });
+        offer.collect()
+    }
+
+    pub fn current(&self, proposal: &str) -> Option<Offer<'_>> {
+        self.offers(proposal).pop()
+    }
+
+    pub fn is_withdrawn(&self, proposal: &str) -> bool {
+        let last = self.facts().rev().find_map(|(_, _, fact)| match fact {
+            Fact::Proposed(event) if event.proposal == proposal => Some(false),
+            Fact::Withdrawn(event) if event.proposal == proposal => Some(true),
+            _ => None,
+        });
+        last.unwrap_or(false)
+    }
+
+    /// When it was withdrawn, each time.
+    pub fn flips(&self, proposal: &str) -> Vec<(usize, i64)> {
+        let flip = |fact: &Fact| matches!(fact, Fact::Withdrawn(event) if event.proposal == proposal);
+        self.facts().filter(|(_, _, fact)| flip(fact)).map(|(moment, at, _)| (moment, at)).collect()
+    }
+
+    /// Whether a failed publish left it owing a version.
+    pub fn publish_failed(&self, proposal: &str) -> bool {
+        let last = self.facts().rev().find_map(|(_, _, fact)| match fact {
+            Fact::Proposed(event) if event.proposal == proposal => Some(false),
+            Fact::Reopened(event) if event.owing.iter().any(|owing| owing == proposal) => Some(true),
+            _ => None,
+        });
+        last.unwrap_or(false)
+    }
+
+    pub fn remarks(&self) -> Vec<Remark<'_>> {
+        let mut remarks: Vec<Remark<'_>> = Vec::new();
+        for (_, _, fact) in self.facts() {
+            match fact {
+                Fact::Objected(raised) | Fact::Noted(raised) => remarks.push(Remark {
+                    id: &raised.id,
+                    by: &raised.by,
+                    proposal: &raised.proposal,
+                    version: raised.version,
+                    is_note: matches!(fact, Fact::Noted(_)),
+                    failing_test: raised.failing_test.as_ref().map(|run| run.command.as_str()),
+                    closed: None,
+                    read: false,
+                }),
+                Fact::Closed(event) => {
+                    for remark in remarks.iter_mut().filter(|remark| remark.id == event.id) {
+                        remark.closed = Some(&event.how);
+                    }
+                }
+                Fact::ObjectionsRead(event) => {
+                    for remark in remarks.iter_mut().filter(|remark| remark.proposal == event.proposal) {
+                        let shown = event.objections.iter().any(|id| id == remark.id);
+                        remark.read |= shown && event.by == self.producer(remark.proposal);
+                    }
+                }
+                _ => {}
+            }
+        }
+        remarks
+    }
+
+    pub fn remarks_on(&self, proposal: &str) -> Vec<Remark<'_>> {
+        let mut remarks = self.remarks();
+        remarks.retain(|remark| remark.proposal == proposal);
+        remarks
+    }
+
+    /// When that member was first shown that version.
+    pub fn was_shown(&self, member: &str, proposal: &str, version: u32) -> Option<usize> {
+        let shown = |fact: &Fact| {
+            matches!(fact, Fact::Read(read)
+                if read.by == member && read.proposal == proposal && read.version == version)
+        };
+        self.facts().find(|(_, _, fact)| shown(fact)).map(|(moment, _, _)| moment)
+    }
+
+    /// That member's votes on that version, oldest first.
+    pub fn votes(&self, member: &str, proposal: &str, version: u32) -> Vec<(usize, Way)> {
+        let votes = self.facts().filter_map(|(moment, _, fact)| {
+            let (cast, way) = match fact {
+                Fact::Approved(event) => ((&event.by, &event.proposal, event.version), Way::Approve),
+                Fact::Objected(event) => ((&event.by, &event.proposal, event.version), Way::Object),
+                _ => return None,
+            };
+            (cast.0 == member && cast.1 == proposal && cast.2 == version).then_some((moment, way))
+        });
+        votes.collect()
+    }
+
+    /// Whether that member's last word on exactly that version is an approval, given after the version
+    /// was offered by somebody who had been shown it.
+    pub fn approves(&self, member: &str, proposal: &str, version: u32) -> bool {
+        let Some(offer) = self.offers(proposal).into_iter().find(|offer| offer.what.version == version)
+        else {
+            return false;
+        };
+        let Some((moment, Way::Approve)) = self.votes(member, proposal, version).last().copied() else {
+            return false;
+        };
+        let shown = self.was_shown(member, proposal, version);
+        shown.is_some_and(|shown| offer.moment < shown && shown < moment)
+    }
+
+    /// Whether a person decided on exactly that version in that reviewer's stead.
+    pub fn is_overruled(&self, member: &str, proposal: &str, version: u32) -> bool {
+        let remarks = self.remarks_on(proposal);
+        remarks.iter().any(|remark| {
+            remark.by == member && remark.version == version && remark.closed == Some("overruled")
+        })
+    }
+
+    /// Why that member has a hand in that version.
+    pub fn own_work(&self, member: &str, proposal: &str, version: u32) -> Option<String> {
+        let offers = self.offers(proposal);
+        if self.producer(proposal) == member || offers.iter().any(|offer| offer.what.producer == member) {
+            return Some(format!("{member} proposed a version of {proposal}"));
+        }
+        let emails = &self.charter()?.members.get(member)?.emails;
+        let offer = offers.iter().find(|offer| offer.what.version == version)?;
+        let theirs = |email: &str| emails.iter().any(|own| own.to_lowercase() == email.to_lowercase());
+        let author = offer.what.authors.iter().find(|author| theirs(&author.email))?;
+        Some(format!("{} is {member}'s", author.email))
+    }
+
+    /// What keeps a proposal from being accepted: nothing where it is.
+    pub fn unmet(&self, proposal: &str) -> Option<String> {
+        let failed = self.publish_failed(proposal).then(|| "its version couldn't be published".to_owned());
+        failed.or_else(|| self.unapproved(proposal))
+    }
+
+    /// What G1 demands of one proposal and isn't so.
+    pub fn unapproved(&self, proposal: &str) -> Option<String> {
+        let Some(current) = self.current(proposal) else { return Some("it has no version".to_owned()) };
+        let version = current.what.version;
+        if self.is_withdrawn(proposal) {
+            return Some(format!("version {version} is withdrawn"));
+        }
+        let remarks = self.remarks_on(proposal);
+        if let Some(open) = remarks.iter().find(|remark| remark.is_open_objection()) {
+            return Some(format!("{} by {} is open", open.id, open.by));
+        }
+        let missing = |edge: &&Edge| {
+            let approves = self.approves(&edge.reviewer, proposal, version)
+                && self.own_work(&edge.reviewer, proposal, version).is_none();
+            !approves && !self.is_overruled(&edge.reviewer, proposal, version)
+        };
+        let edges = self.edges(proposal);
+        edges
+            .into_iter()
+            .find(missing)
+            .map(|edge| format!("{} doesn't approve version {version}", edge.reviewer))
+    }
+
+    /// The moment from which a limit counts: the last decision of a person to raise it.
+    pub fn raised(&self, cause: &str, subject: &str, member: Option<&str>) -> usize {
+        let mut raises = self.facts().rev().filter_map(|(moment, _, fact)| {
+            let Fact::EscalationClosed(closed) = fact else { return None };
+            (closed.decision.as_deref() == Some("raise-limit")).then_some((moment, closed.id.as_str()))
+        });
+        let about = |id: &str| {
+            self.facts().any(|(_, _, fact)| {
+                matches!(fact, Fact::Escalated(event) if event.id == id && event.cause == cause
+                    && event.subject == subject
+                    && member.is_none_or(|member| event.member.as_deref() == Some(member)))
+            })
+        };
+        raises.find(|(_, id)| about(id)).map_or(0, |(moment, _)| moment)
+    }
+
+    /// Versions since that moment that followed an objected one.
+    pub fn rounds(&self, proposal: &str, since: usize) -> usize {
+        self.offers(proposal).iter().filter(|offer| offer.moment > since && offer.what.round).count()
+    }
+
+    /// Escalations with their cause, subject and whether they are open.
+    pub fn escalations(&self) -> Vec<(&str, &str, &str, bool)> {
+        let mut all: Vec<(&str, &str, &str, bool)> = Vec::new();
+        for (_, _, fact) in self.facts() {
+            match fact {
+                Fact::Escalated(event) => all.push((&event.id, &event.cause, &event.subject, true)),
+                Fact::EscalationClosed(event) => {
+                    all.iter_mut().filter(|(id, ..)| *id == event.id).for_each(|(.., open)| *open = false);
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+
+    /// Whether that member stands by a confirmation of exactly that manifest.
+    pub fn confirms(&self, member: &str, circle: &str, manifest: &str) -> bool {
+        let mut stands = false;
+        for (_, _, fact) in self.facts() {
+            match fact {
+                Fact::Confirmed(event) if event.circle == circle && event.by == member => {
+                    stands = event.manifest == manifest;
+                }
+                Fact::Proposed(event) if self.circle_of(&event.proposal) == circle => stands = false,
+                Fact::Withdrawn(event) if self.circle_of(&event.proposal) == circle => stands = false,
+                Fact::Reopened(event) if event.circle == circle => stands = false,
+                Fact::Approved(event) if event.by == member => {
+                    stands &= self.circle_of(&event.proposal) != circle;
+                }
+                Fact::Objected(event) if event.by == member => {
+                    stands &= self.circle_of(&event.proposal) != circle;
+                }
+                _ => {}
+            }
+        }
+        stands
+    }
+
+    /// What a circle holds, in words: what a manifest must name.
+    pub fn content(&self, circle: &str) -> String {
+        let held = self.circle_proposals(circle).into_iter().map(|proposal| match self.current(proposal) {
+            Some(offer) => format!("{proposal}@{}:{}", offer.what.version, offer.what.artifact.digest),
+            None => format!("{proposal}@0"),
+        });
+        format!(
+            "{circle} opened again {} times: {}",
+            self.reopened(circle),
+            held.collect::<Vec<_>>().join(" ")
+        )
+    }
+}

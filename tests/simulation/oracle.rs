@@ -1,0 +1,651 @@
+//! The oracle: what DESIGN's guarantees demand of a log, written apart from the core. It is told what
+//! was asked, by whom, and the stored bodies that came of it; from the bodies before it works out anew
+//! whether each of them may stand there.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::history::{Entry, History, Remark, Way};
+use super::stored::{
+    Approved, CircleCompleted, Confirmed, Escalated, EscalationClosed, Fact, ObjectionClosed, ObjectionsRead,
+    Proposed, Raised, VersionRead, Withdrawn,
+};
+
+/// What was asked, as far as a body can't tell.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    pub by: String,
+    pub verb: &'static str,
+    /// The proposal, objection, circle or escalation that was named.
+    pub subject: String,
+    pub version: Option<u32>,
+    /// The digits of the exact reference.
+    pub digits: Option<String>,
+    /// Of a proposal: the version that it is to follow.
+    pub after: u32,
+    /// Of a proposal: what was offered, whole.
+    pub artifact: String,
+    /// Of a proposal: whether there is nothing in it.
+    pub empty: bool,
+    /// Of a vote: whether it names a place that the version doesn't have.
+    pub misplaced: bool,
+    /// Of a report: whether the server couldn't publish.
+    pub failure: bool,
+}
+
+/// A guarantee that doesn't hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    pub guarantee: &'static str,
+    pub what: String,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.guarantee, self.what)
+    }
+}
+
+pub type Verdict = Result<(), Broken>;
+
+/// Breaks a guarantee unless a condition holds.
+macro_rules! demand {
+    ($guarantee:literal, $condition:expr, $($what:tt)+) => {
+        if !$condition {
+            return Err(Broken { guarantee: $guarantee, what: format!($($what)+) });
+        }
+    };
+}
+pub(super) use demand;
+
+/// The causes that a refusal may put before a person.
+const LIMITS: [(&str, &str); 3] =
+    [("round-limit", "ROUND_LIMIT"), ("flip-limit", "FLIP_LIMIT"), ("vote-limit", "VOTE_LIMIT")];
+
+/// Watches one log.
+#[derive(Default)]
+pub struct Oracle {
+    history: History,
+    /// What each manifest stood for, and the other way round: one name for one content.
+    contents: BTreeMap<String, String>,
+    manifests: BTreeMap<String, String>,
+}
+
+impl Oracle {
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Judges one command by its outcome: the codes of a refusal, and what was stored.
+    pub fn step(&mut self, asked: &Asked, codes: Option<&[&str]>, stored: Vec<Entry>) -> Verdict {
+        let first = self.history.entries.len();
+        match codes {
+            Some(codes) => self.refused(codes, &stored)?,
+            None => self.accepted(asked, &stored)?,
+        }
+        for entry in stored {
+            let before = self.history.entries.last().map_or(i64::MIN, |last| last.at);
+            demand!("time", entry.at >= before, "{} comes after {before}", entry.at);
+            self.fact(asked, &entry, first)?;
+            self.history.entries.push(entry);
+        }
+        self.after(asked, codes.is_none(), first)
+    }
+
+    /// A refusal changes nothing, but that the first one at a limit goes to a person.
+    fn refused(&self, codes: &[&str], stored: &[Entry]) -> Verdict {
+        for entry in stored {
+            let Fact::Escalated(event) = &entry.fact else {
+                demand!("refusal", false, "{codes:?} changed something: {:?}", entry.fact);
+                continue;
+            };
+            let fits = LIMITS.iter().any(|(cause, code)| *cause == event.cause && codes.contains(code));
+            demand!("refusal", fits, "{codes:?} put {} before a person", event.cause);
+        }
+        demand!("refusal", stored.len() <= 1, "{codes:?} put {} things before a person", stored.len());
+        for (cause, _) in LIMITS.iter().filter(|(_, code)| codes.contains(code)) {
+            let open = self.history.escalations().iter().any(|(_, known, _, open)| known == cause && *open);
+            demand!("refusal", open || stored.len() == 1, "{cause} is before nobody");
+        }
+        Ok(())
+    }
+
+    /// What an answer says that stores nothing must be true already.
+    fn accepted(&self, asked: &Asked, stored: &[Entry]) -> Verdict {
+        let history = &self.history;
+        let Asked { by, subject, .. } = asked;
+        match asked.verb {
+            "read" => {
+                let mut offers = history.offers(subject);
+                offers.retain(|offer| asked.version.is_none_or(|version| offer.what.version == version));
+                let offer = offers.pop();
+                demand!("G1", offer.is_some(), "{by} was shown {subject}, of which there is nothing");
+                let offer = offer.expect("it was just demanded");
+                let same = asked
+                    .digits
+                    .as_ref()
+                    .is_none_or(|digits| offer.what.artifact.digest.starts_with(digits.as_str()));
+                demand!("G1", same, "{by} was shown another {subject} than {:?}", asked.digits);
+                let shown = history.was_shown(by, subject, offer.what.version).is_some();
+                demand!("G1", shown != (stored.len() == 1), "a reading is recorded once");
+            }
+            "objections" => {}
+            "confirm" if stored.is_empty() => {
+                demand!(
+                    "G1",
+                    history.circle_state(subject) != "open",
+                    "{subject} was confirmed without a word"
+                );
+                let manifest = history.completed_manifest(subject).unwrap_or_default();
+                let digits = asked.digits.as_deref().unwrap_or("?");
+                demand!(
+                    "G1",
+                    manifest.starts_with(digits),
+                    "{subject} is complete with {manifest}, not {digits}"
+                );
+                demand!(
+                    "G14",
+                    history.participants(subject).contains(by.as_str()),
+                    "{by} has no part in {subject}"
+                );
+            }
+            "report" => {
+                let complete = history.circle_state(subject) == "complete"
+                    && history.completed_manifest(subject) == asked.digits.as_deref();
+                demand!("G12", complete != stored.is_empty(), "a report on {subject} counts once");
+            }
+            verb => demand!("G7", !stored.is_empty(), "{verb} was accepted and nothing came of it"),
+        }
+        Ok(())
+    }
+
+    fn fact(&mut self, asked: &Asked, entry: &Entry, first: usize) -> Verdict {
+        let by_asker = |by: &str, verbs: &[&str]| -> Verdict {
+            demand!("G14", asked.by == by, "{} spoke as {by}", asked.by);
+            demand!("G14", verbs.contains(&asked.verb), "{} became {:?}", asked.verb, entry.fact);
+            demand!("G14", self.knows(by), "{by} is no member");
+            Ok(())
+        };
+        match &entry.fact {
+            Fact::Charter(event) => {
+                let first = self.history.entries.is_empty() && event.revision == 1;
+                demand!("G14", first && asked.by == ":operator", "{} adopted a charter", asked.by);
+            }
+            Fact::Opened(event) => self.opened(&event.phase)?,
+            Fact::Proposed(event) => {
+                by_asker(&event.producer, &["propose"])?;
+                self.proposed(asked, event, entry.at)?;
+            }
+            Fact::Read(event) => {
+                by_asker(&event.by, &["read"])?;
+                self.read(asked, event)?;
+            }
+            Fact::ObjectionsRead(event) => {
+                by_asker(&event.by, &["objections"])?;
+                self.objections_read(event)?;
+            }
+            Fact::Approved(event) => {
+                by_asker(&event.by, &["approve"])?;
+                self.approved(asked, event)?;
+            }
+            Fact::Objected(event) => {
+                by_asker(&event.by, &["object"])?;
+                self.raised(asked, event)?;
+                self.vote_limit(&event.by, &event.proposal, event.version, Way::Object)?;
+            }
+            Fact::Noted(event) => {
+                by_asker(&event.by, &["note"])?;
+                self.raised(asked, event)?;
+                let remarks = self.history.remarks_on(&event.proposal);
+                let own = |remark: &&Remark<'_>| {
+                    remark.is_note && remark.by == event.by && remark.version == event.version
+                };
+                let notes = remarks.iter().filter(own).count();
+                demand!("G5", notes < self.limits().notes, "{} left {notes} notes and one more", event.by);
+            }
+            Fact::Closed(event) => {
+                by_asker(&event.by, &["resolve", "overrule", "approve"])?;
+                self.closed(event)?;
+            }
+            Fact::Withdrawn(event) => {
+                by_asker(&event.by, &["withdraw"])?;
+                self.withdrawn(event, entry.at)?;
+            }
+            Fact::Confirmed(event) => {
+                by_asker(&event.by, &["confirm"])?;
+                self.confirmed(asked, event)?;
+            }
+            Fact::Completed(event) => {
+                demand!("G1", asked.verb == "confirm", "{} completed {}", asked.verb, event.circle);
+                demand!("G1", first < self.history.entries.len(), "{} completed by itself", event.circle);
+                self.completed(event)?;
+            }
+            Fact::Published(event) => {
+                let reported = asked.by == ":server" && asked.verb == "report" && !asked.failure;
+                demand!("G6", reported, "{} published {}", asked.by, event.circle);
+                let manifest = self.history.completed_manifest(&event.circle);
+                let complete = self.history.circle_state(&event.circle) == "complete";
+                demand!(
+                    "G6",
+                    complete && manifest == Some(&event.manifest),
+                    "{} wasn't complete",
+                    event.circle
+                );
+            }
+            Fact::Reopened(event) => {
+                let reported = asked.by == ":server" && asked.verb == "report" && asked.failure;
+                demand!("G6", reported, "{} reopened {}", asked.by, event.circle);
+                let complete = self.history.circle_state(&event.circle) == "complete";
+                demand!("G6", complete, "{} wasn't complete and opened again", event.circle);
+            }
+            Fact::Escalated(event) => self.escalated(event)?,
+            Fact::EscalationClosed(event) => self.escalation_closed(asked, event)?,
+        }
+        Ok(())
+    }
+
+    fn knows(&self, member: &str) -> bool {
+        self.history.charter().is_some_and(|charter| charter.members.contains_key(member))
+    }
+
+    fn limits(&self) -> &super::stored::Limits {
+        &self.history.charter().expect("the charter is the first fact of a log").limits
+    }
+
+    fn text(&self, what: &str, text: &str) -> Verdict {
+        let (bytes, limit) = (text.len(), self.limits().text_bytes);
+        demand!("limits", bytes <= limit, "the {what} has {bytes} bytes of {limit}");
+        Ok(())
+    }
+
+    fn given(&self, what: &str, text: &str) -> Verdict {
+        demand!("limits", !text.trim().is_empty(), "there is no {what}");
+        self.text(what, text)
+    }
+
+    fn open_circle(&self, proposal: &str) -> Verdict {
+        let opened = self.history.phases_opened();
+        let phase = self.history.place(proposal).map_or("", |(phase, _)| phase.name.as_str());
+        demand!("G1", opened.contains(&phase), "{proposal} moved before its phase opened");
+        let circle = self.history.circle_of(proposal);
+        let state = self.history.circle_state(circle);
+        demand!("G1", state == "open", "{proposal} changed while {circle} is {state}");
+        Ok(())
+    }
+
+    fn opened(&self, phase: &str) -> Verdict {
+        let opened = self.history.phases_opened();
+        let charter = self.history.charter();
+        let next = charter.and_then(|charter| charter.phases.get(opened.len()));
+        demand!("G7", next.is_some_and(|next| next.name == phase), "{phase} opened out of turn");
+        for proposal in
+            charter.iter().flat_map(|charter| &charter.phases[..opened.len()]).flat_map(|p| &p.deliverables)
+        {
+            let state = self.history.circle_state(self.history.circle_of(&proposal.name));
+            demand!("G7", state == "published", "{phase} opened while {} is {state}", proposal.name);
+        }
+        Ok(())
+    }
+
+    fn proposed(&self, asked: &Asked, event: &Proposed, at: i64) -> Verdict {
+        let (history, name) = (&self.history, event.proposal.as_str());
+        demand!("G14", *name == asked.subject, "{} became {name}", asked.subject);
+        demand!("G14", event.producer == history.producer(name), "{} doesn't produce {name}", event.producer);
+        self.open_circle(name)?;
+        let offers = history.offers(name);
+        let current = offers.last().map_or(0, |offer| offer.what.version);
+        demand!("G2", event.version == current + 1, "{name}@{} follows {current}", event.version);
+        demand!("G2", asked.after == current, "{name} was to follow {} and followed {current}", asked.after);
+        demand!(
+            "G2",
+            event.artifact.digest == asked.artifact,
+            "{name} holds something else than was offered"
+        );
+        demand!("G2", !asked.empty, "{name}@{} holds nothing", event.version);
+        let remarks = history.remarks_on(name);
+        for offer in offers.iter().filter(|offer| offer.what.artifact.content == event.artifact.content) {
+            let version = offer.what.version;
+            demand!("G2", version != current, "{name}@{} changes nothing", event.version);
+            let standing = remarks.iter().find(|remark| remark.version == version && remark.stands());
+            demand!("G2", standing.is_none(), "{name}@{version} is back, with all that was objected to");
+        }
+        for path in &event.paths {
+            demand!("G14", self.may_touch(&event.producer, path), "{} touches {path}", event.producer);
+        }
+        self.text("summary", &event.summary)?;
+        for (id, answer) in &event.answers {
+            self.text("answer", answer)?;
+            demand!(
+                "G4",
+                remarks.iter().any(|remark| remark.id == id),
+                "{id} is answered and isn't on {name}"
+            );
+        }
+        for remark in remarks.iter().filter(|remark| remark.closed.is_none()) {
+            demand!("G4", remark.read, "{} by {} was never read", remark.id, remark.by);
+            let answer = event.answers.get(remark.id).map_or("", |answer| answer.trim());
+            demand!("G4", remark.is_note || !answer.is_empty(), "{} is not answered", remark.id);
+        }
+        if let Some((_, flip)) = history.flips(name).last().filter(|_| history.is_withdrawn(name)) {
+            let until = flip.saturating_add(self.limits().withdraw_cooldown);
+            demand!("G5", at >= until, "{name} came back at {at}, before {until}");
+        }
+        let objected = remarks.iter().any(|remark| remark.version == current && remark.stands());
+        let round = objected && !history.publish_failed(name);
+        demand!("G5", event.round == round, "{name}@{} counts as a round: {}", event.version, event.round);
+        let rounds = history.rounds(name, history.raised("round-limit", name, None)) + usize::from(round);
+        demand!("G5", rounds <= self.limits().rounds || !round, "{name} went through {rounds} rounds");
+        Ok(())
+    }
+
+    /// Owned paths, as the charters of the simulation write them: a folder with all in it, or a file.
+    fn may_touch(&self, producer: &str, path: &str) -> bool {
+        let Some(charter) = self.history.charter() else { return false };
+        let owns = |member: &super::stored::Member| {
+            member.owns.iter().any(|pattern| match pattern.strip_suffix("**") {
+                Some(folder) => path.starts_with(folder),
+                None => path == pattern,
+            })
+        };
+        charter.members.get(producer).is_some_and(owns) || !charter.members.values().any(owns)
+    }
+
+    fn read(&self, asked: &Asked, event: &VersionRead) -> Verdict {
+        demand!("G1", event.proposal == asked.subject, "{} was shown for {}", event.proposal, asked.subject);
+        let current = self.history.current(&event.proposal).map_or(0, |offer| offer.what.version);
+        let wanted = asked.version.unwrap_or(current);
+        demand!("G1", event.version == wanted, "version {} was shown for {wanted}", event.version);
+        Ok(())
+    }
+
+    fn objections_read(&self, event: &ObjectionsRead) -> Verdict {
+        let producer = self.history.producer(&event.proposal);
+        demand!("G4", event.by == producer, "{} read what {producer} must", event.by);
+        Ok(())
+    }
+
+    /// What a vote or a note demands of its version and its member.
+    fn spoken(&self, asked: &Asked, by: &str, proposal: &str, version: u32, lenses: &[String]) -> Verdict {
+        let history = &self.history;
+        demand!("G1", asked.subject == proposal, "{} became {proposal}", asked.subject);
+        demand!("G1", asked.version == Some(version), "{:?} became {version}", asked.version);
+        let current = history.current(proposal);
+        demand!("G2", current.is_some(), "{by} speaks of {proposal}, which has no version");
+        let current = current.expect("it was just demanded").what;
+        demand!(
+            "G2",
+            current.version == version,
+            "{by} speaks of version {version}, not {}",
+            current.version
+        );
+        let digits = asked.digits.as_deref().unwrap_or("?");
+        let named = current.artifact.digest.starts_with(digits);
+        demand!("G1", named, "{by} speaks of {digits}, and it is {}", current.artifact.digest);
+        demand!(
+            "G1",
+            history.was_shown(by, proposal, version).is_some(),
+            "{by} wasn't shown {proposal}@{version}"
+        );
+        demand!("G2", !history.is_withdrawn(proposal), "{proposal}@{version} is withdrawn");
+        self.open_circle(proposal)?;
+        let edges = history.edges(proposal);
+        let own: Vec<&String> =
+            edges.iter().filter(|edge| edge.reviewer == by).map(|edge| &edge.lens).collect();
+        demand!("G1", !own.is_empty(), "{by} doesn't review {proposal}");
+        demand!("G1", own == lenses.iter().collect::<Vec<_>>(), "{by} speaks for {lenses:?}, not {own:?}");
+        demand!("G1", !asked.misplaced, "{by} names a place that {proposal}@{version} doesn't have");
+        Ok(())
+    }
+
+    fn approved(&self, asked: &Asked, event: &Approved) -> Verdict {
+        let Approved { by, proposal, version, ran, .. } = event;
+        self.spoken(asked, by, proposal, *version, &event.lenses)?;
+        let own = self.history.own_work(by, proposal, *version);
+        demand!("G3", own.is_none(), "{by} approves own work: {own:?}");
+        for remark in self.history.remarks_on(proposal).iter().filter(|remark| remark.by == by) {
+            demand!("G1", !remark.is_open_objection(), "{by} approves and holds {}", remark.id);
+            let Some(test) = remark.failing_test.filter(|_| remark.stands()) else { continue };
+            let passes =
+                ran.iter().any(|run| run.command == test && run.exit == Some(0) && run.output.is_some());
+            demand!("G1", passes, "{test} of {} isn't shown to pass", remark.id);
+        }
+        for run in ran {
+            self.given("command", &run.command)?;
+            self.text("output", run.output.as_deref().unwrap_or_default())?;
+        }
+        self.vote_limit(by, proposal, *version, Way::Approve)
+    }
+
+    fn raised(&self, asked: &Asked, event: &Raised) -> Verdict {
+        self.spoken(asked, &event.by, &event.proposal, event.version, &event.lenses)?;
+        self.given("text", &event.text)?;
+        if let Some(test) = &event.failing_test {
+            self.given("command", &test.command)?;
+            self.text("output", test.output.as_deref().unwrap_or_default())?;
+        }
+        let fresh = format!("o{}", self.history.remarks().len() + 1);
+        demand!("G4", event.id == fresh, "{} was given instead of {fresh}", event.id);
+        Ok(())
+    }
+
+    fn vote_limit(&self, by: &str, proposal: &str, version: u32, way: Way) -> Verdict {
+        let Some(current) = self.history.current(proposal) else { return Ok(()) };
+        let reference = format!("{proposal}@{version}:{}", &current.what.artifact.digest[..12]);
+        let since = self.history.raised("vote-limit", &reference, Some(by));
+        let mut votes = self.history.votes(by, proposal, version);
+        votes.push((self.history.entries.len(), way));
+        let changed = |pair: &&[(usize, Way)]| pair[0].1 != pair[1].1 && pair[1].0 > since;
+        let changes = votes.windows(2).filter(changed).count();
+        demand!("G5", changes <= self.limits().vote_changes, "{by} changed its vote {changes} times");
+        Ok(())
+    }
+
+    fn closed(&self, event: &ObjectionClosed) -> Verdict {
+        let (history, by) = (&self.history, event.by.as_str());
+        let remarks = history.remarks();
+        let found = remarks.iter().find(|remark| remark.id == event.id);
+        demand!("G4", found.is_some(), "{} closed and was never raised", event.id);
+        let remark = found.expect("it was just demanded");
+        demand!("G4", !remark.is_note, "{} is a note and closed", event.id);
+        demand!("G4", remark.proposal == event.proposal, "{} is on {}", event.id, remark.proposal);
+        demand!("G4", remark.closed.is_none(), "{} closed twice", event.id);
+        self.open_circle(remark.proposal)?;
+        let current = history.current(remark.proposal).map_or(0, |offer| offer.what.version);
+        demand!("G2", event.version == current, "{} closed on {}, not {current}", event.id, event.version);
+        let reason = event.reason.as_deref().unwrap_or_default();
+        self.text("reason", reason)?;
+        match event.how.as_str() {
+            "resolved" => {
+                demand!("G1", remark.by == by, "{by} resolved {}, of {}", event.id, remark.by);
+                demand!("G1", current > remark.version, "{} resolved and nothing changed", event.id);
+                let shown = history.was_shown(by, remark.proposal, current).is_some();
+                demand!("G1", shown, "{by} resolved {} unseen", event.id);
+            }
+            "mistaken" => {
+                demand!("G1", remark.by == by, "{by} took back {}, of {}", event.id, remark.by);
+                self.given("reason", reason)?;
+            }
+            "overruled" => {
+                demand!("G7", history.is_human(by), "{by} is no person and overruled {}", event.id);
+                let own = history.own_work(by, remark.proposal, remark.version);
+                demand!("G3", own.is_none(), "{by} overruled on own work: {own:?}");
+                self.given("reason", reason)?;
+            }
+            other => demand!("G7", false, "{} closed as {other}", event.id),
+        }
+        Ok(())
+    }
+
+    fn withdrawn(&self, event: &Withdrawn, at: i64) -> Verdict {
+        let (history, name) = (&self.history, event.proposal.as_str());
+        demand!("G14", history.producer(name) == event.by, "{} withdrew {name}", event.by);
+        let current = history.current(name).map_or(0, |offer| offer.what.version);
+        demand!("G5", current > 0 && event.version == current, "{name}@{} was withdrawn", event.version);
+        demand!("G5", !history.is_withdrawn(name), "{name} was withdrawn twice");
+        self.given("reason", &event.reason)?;
+        self.open_circle(name)?;
+        let flips = history.flips(name);
+        if let Some((_, last)) = flips.last() {
+            let until = last.saturating_add(self.limits().withdraw_cooldown);
+            demand!("G5", at >= until, "{name} was withdrawn at {at}, before {until}");
+        }
+        let since = history.raised("flip-limit", name, None);
+        let count = flips.iter().filter(|(moment, _)| *moment > since).count() + 1;
+        demand!("G5", count <= self.limits().withdraw_flips, "{name} was withdrawn {count} times");
+        Ok(())
+    }
+
+    fn confirmed(&mut self, asked: &Asked, event: &Confirmed) -> Verdict {
+        let (history, circle) = (&self.history, event.circle.as_str());
+        demand!("G1", asked.subject == circle, "{} was confirmed for {}", circle, asked.subject);
+        let digits = asked.digits.as_deref().unwrap_or("?");
+        demand!("G1", event.manifest.starts_with(digits), "{digits} became {}", event.manifest);
+        demand!("G1", history.circle_state(circle) == "open", "{circle} is final and was confirmed");
+        demand!(
+            "G14",
+            history.participants(circle).contains(event.by.as_str()),
+            "{} has no part in {circle}",
+            event.by
+        );
+        for proposal in history.circle_proposals(circle) {
+            // A reviewer may confirm what couldn't be published; its producer can't, so that it lapses.
+            let own = history.producer(proposal) == event.by;
+            let unmet = if own { history.unmet(proposal) } else { history.unapproved(proposal) };
+            demand!("G1", unmet.is_none(), "{circle} was confirmed, but of {proposal} {unmet:?}");
+            let unread =
+                history.remarks_on(proposal).iter().any(|remark| remark.closed.is_none() && !remark.read);
+            demand!("G4", !unread, "{circle} was confirmed with something on {proposal} unread");
+        }
+        let content = history.content(circle);
+        let known = self.contents.entry(event.manifest.clone()).or_insert_with(|| content.clone());
+        demand!("G1", *known == content, "{} names both {known} and {content}", event.manifest);
+        let named = self.manifests.entry(content.clone()).or_insert_with(|| event.manifest.clone());
+        demand!("G1", *named == event.manifest, "{content} is named {named} and {}", event.manifest);
+        Ok(())
+    }
+
+    fn completed(&self, event: &CircleCompleted) -> Verdict {
+        let (history, circle) = (&self.history, event.circle.as_str());
+        demand!("G1", history.circle_state(circle) == "open", "{circle} was completed twice");
+        let content = history.content(circle);
+        let named = self.manifests.get(&content);
+        demand!(
+            "G1",
+            named == Some(&event.manifest),
+            "{circle} completed with {}, not {content}",
+            event.manifest
+        );
+        for member in history.participants(circle) {
+            let confirms = history.confirms(member, circle, &event.manifest);
+            demand!("G1", confirms, "{circle} completed without {member}");
+        }
+        let held: Vec<&str> = event.entries.iter().map(|entry| entry.proposal.as_str()).collect();
+        demand!("G1", held == history.circle_proposals(circle), "{circle} completed with {held:?}");
+        for entry in &event.entries {
+            let name = entry.proposal.as_str();
+            let unmet = history.unmet(name);
+            demand!("G1", unmet.is_none(), "{circle} completed, but of {name} {unmet:?}");
+            let current = history.current(name).expect("what is met has a version").what;
+            let exact = entry.version == current.version && entry.digest == current.artifact.digest;
+            demand!("G1", exact, "{name}@{}:{} completed", entry.version, entry.digest);
+            let edges = history.edges(name);
+            demand!("G1", edges.len() == entry.approvals.len(), "{name}: {:?} counted", entry.approvals);
+            for (edge, counted) in edges.into_iter().zip(&entry.approvals) {
+                let same = edge.reviewer == counted.by && edge.lens == counted.lens;
+                demand!("G1", same, "{name}: {counted:?} counted for {edge:?}");
+                demand!("G2", counted.version == current.version, "{name}: {counted:?} counted");
+                let approves = history.approves(&counted.by, name, current.version);
+                demand!("G1", approves != counted.overruled, "{name}: {counted:?} counted");
+                let own = history.own_work(&counted.by, name, current.version);
+                demand!("G3", counted.overruled || own.is_none(), "{name}: {counted:?} counted, {own:?}");
+            }
+        }
+        Ok(())
+    }
+
+    fn escalated(&self, event: &Escalated) -> Verdict {
+        let all = self.history.escalations();
+        demand!("G13", event.id == format!("e{}", all.len() + 1), "{} is not the next escalation", event.id);
+        demand!("G13", !event.text.trim().is_empty(), "{} says nothing", event.id);
+        let again = all.iter().any(|(_, cause, subject, open)| {
+            *open && *cause == event.cause && *subject == event.subject && event.cause != "asked"
+        });
+        demand!("G13", !again, "{} on {} is before a person already", event.cause, event.subject);
+        Ok(())
+    }
+
+    fn escalation_closed(&self, asked: &Asked, event: &EscalationClosed) -> Verdict {
+        let all = self.history.escalations();
+        let found = all.iter().find(|(id, ..)| *id == event.id);
+        demand!("G13", found.is_some_and(|(.., open)| *open), "{} closed and wasn't open", event.id);
+        let (_, cause, subject, _) = found.expect("it was just demanded");
+        let Some(by) = &event.by else {
+            demand!("G7", event.decision.is_none(), "nobody decided {:?}", event.decision);
+            demand!("G13", *cause != "asked" && *cause != "flip-limit", "{subject} closed by itself");
+            return Ok(());
+        };
+        demand!("G14", *by == asked.by && asked.verb == "answer", "{by} answered by {}", asked.verb);
+        demand!("G14", asked.subject == event.id, "{} was answered as {}", asked.subject, event.id);
+        demand!("G7", self.history.is_human(by), "{by} is no person and decided {}", event.id);
+        self.given("reason", &event.reason)?;
+        let fitting: &[&str] = match *cause {
+            "round-limit" | "vote-limit" => &["raise-limit"],
+            "flip-limit" => &["raise-limit", "dismiss"],
+            _ => &["dismiss"],
+        };
+        let decision = event.decision.as_deref().unwrap_or_default();
+        demand!("G7", fitting.contains(&decision), "{decision} doesn't answer {cause}");
+        Ok(())
+    }
+
+    /// What a batch must hold together.
+    fn after(&self, asked: &Asked, accepted: bool, first: usize) -> Verdict {
+        if !accepted {
+            return Ok(());
+        }
+        let history = &self.history;
+        let batch = || history.entries[first..].iter().map(|entry| &entry.fact);
+        match asked.verb {
+            "confirm" => {
+                let circle = asked.subject.as_str();
+                let confirmed = batch().find_map(|fact| match fact {
+                    Fact::Confirmed(event) => Some(event.manifest.as_str()),
+                    _ => None,
+                });
+                let Some(manifest) = confirmed else { return Ok(()) };
+                let all = history
+                    .participants(circle)
+                    .iter()
+                    .all(|member| history.confirms(member, circle, manifest));
+                let complete = history.circle_state(circle) == "complete";
+                demand!("G8", all == complete, "{circle}: confirmed by all {all}, complete {complete}");
+            }
+            "report" => {
+                let done = history.phases_opened();
+                let charter = history.charter().expect("a circle has a charter");
+                let published = |name: &String| history.circle_state(history.circle_of(name)) == "published";
+                let last =
+                    charter.phases[done.len() - 1].deliverables.iter().all(|held| published(&held.name));
+                demand!(
+                    "G8",
+                    !last || done.len() == charter.phases.len(),
+                    "{done:?} are done and nothing opened"
+                );
+            }
+            "propose" => {
+                let name = asked.subject.as_str();
+                let current = history.current(name).expect("a version was just accepted").what;
+                let edges = history.edges(name);
+                let blocked = edges
+                    .iter()
+                    .any(|edge| history.own_work(&edge.reviewer, name, current.version).is_some());
+                let told = batch().any(
+                    |fact| matches!(fact, Fact::Escalated(event) if event.cause == "reviewer-not-eligible"),
+                );
+                demand!("G8", blocked == told, "{name}@{}: blocked {blocked}, told {told}", current.version);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

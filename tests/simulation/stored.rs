@@ -1,0 +1,259 @@
+//! The log as the oracle reads it: the stored bodies, in words of its own. Nothing of the core is
+//! used here, so that a mistake there isn't made here a second time.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+pub struct CharterAdopted {
+    pub revision: u32,
+    pub charter: Charter,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Charter {
+    pub limits: Limits,
+    pub members: BTreeMap<String, Member>,
+    pub phases: Vec<Phase>,
+}
+
+/// Durations are microseconds.
+#[derive(Debug, Deserialize)]
+pub struct Limits {
+    pub withdraw_cooldown: i64,
+    pub withdraw_flips: usize,
+    pub rounds: usize,
+    pub vote_changes: usize,
+    pub notes: usize,
+    pub text_bytes: usize,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Member {
+    pub kind: String,
+    pub emails: Vec<String>,
+    pub owns: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Phase {
+    pub name: String,
+    pub confirm: String,
+    pub deliverables: Vec<Deliverable>,
+    pub reviews: Vec<Edge>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Deliverable {
+    pub name: String,
+    pub producer: String,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub struct Edge {
+    pub reviewer: String,
+    pub of: String,
+    pub lens: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct PhaseOpened {
+    pub phase: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Proposed {
+    pub proposal: String,
+    pub version: u32,
+    pub producer: String,
+    pub artifact: Artifact,
+    pub summary: String,
+    #[serde(default)]
+    pub answers: BTreeMap<String, String>,
+    #[serde(default)]
+    pub paths: Vec<String>,
+    #[serde(default)]
+    pub authors: Vec<Identity>,
+    pub round: bool,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Artifact {
+    pub digest: String,
+    pub content: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Identity {
+    pub email: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct VersionRead {
+    pub proposal: String,
+    pub version: u32,
+    pub by: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct ObjectionsRead {
+    pub proposal: String,
+    pub by: String,
+    pub objections: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Run {
+    pub command: String,
+    #[serde(default)]
+    pub exit: Option<i32>,
+    #[serde(default)]
+    pub output: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Approved {
+    pub proposal: String,
+    pub version: u32,
+    pub by: String,
+    pub lenses: Vec<String>,
+    #[serde(default)]
+    pub ran: Vec<Run>,
+}
+
+/// An objection; or a note, which has no failing test.
+#[derive(Debug, Deserialize)]
+pub struct Raised {
+    pub id: String,
+    pub proposal: String,
+    pub version: u32,
+    pub by: String,
+    pub lenses: Vec<String>,
+    pub text: String,
+    #[serde(default)]
+    pub failing_test: Option<Run>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct ObjectionClosed {
+    pub id: String,
+    pub proposal: String,
+    pub by: String,
+    pub how: String,
+    pub version: u32,
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Withdrawn {
+    pub proposal: String,
+    pub version: u32,
+    pub by: String,
+    pub reason: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Confirmed {
+    pub circle: String,
+    pub manifest: String,
+    pub by: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct CircleCompleted {
+    pub circle: String,
+    pub manifest: String,
+    pub entries: Vec<CompletedEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct CompletedEntry {
+    pub proposal: String,
+    pub version: u32,
+    pub digest: String,
+    pub approvals: Vec<CountedApproval>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct CountedApproval {
+    pub by: String,
+    pub lens: String,
+    pub version: u32,
+    #[serde(default)]
+    pub overruled: bool,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct CirclePublished {
+    pub circle: String,
+    pub manifest: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct CircleReopened {
+    pub circle: String,
+    pub owing: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Escalated {
+    pub id: String,
+    pub cause: String,
+    pub subject: String,
+    #[serde(default)]
+    pub proposal: Option<String>,
+    #[serde(default)]
+    pub member: Option<String>,
+    pub text: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct EscalationClosed {
+    pub id: String,
+    #[serde(default)]
+    pub by: Option<String>,
+    #[serde(default)]
+    pub decision: Option<String>,
+    pub reason: String,
+}
+
+macro_rules! facts {
+    ($($kind:literal => $variant:ident($body:ty),)*) => {
+        /// What the log says happened.
+        #[derive(Debug)]
+        pub enum Fact {
+            $($variant($body),)*
+        }
+
+        impl Fact {
+            pub fn read(kind: &str, body: &str) -> Result<Self, String> {
+                match kind {
+                    $($kind => serde_json::from_str(body).map(Self::$variant)
+                        .map_err(|fault| format!("{kind}: {fault}: {body}")),)*
+                    other => Err(format!("the oracle doesn't know the event {other}")),
+                }
+            }
+        }
+    };
+}
+
+facts! {
+    "charter-adopted" => Charter(CharterAdopted),
+    "phase-opened" => Opened(PhaseOpened),
+    "proposed" => Proposed(Proposed),
+    "version-read" => Read(VersionRead),
+    "objections-read" => ObjectionsRead(ObjectionsRead),
+    "approved" => Approved(Approved),
+    "objected" => Objected(Raised),
+    "noted" => Noted(Raised),
+    "objection-closed" => Closed(ObjectionClosed),
+    "withdrawn" => Withdrawn(Withdrawn),
+    "confirmed" => Confirmed(Confirmed),
+    "circle-completed" => Completed(CircleCompleted),
+    "circle-published" => Published(CirclePublished),
+    "circle-reopened" => Reopened(CircleReopened),
+    "escalated" => Escalated(Escalated),
+    "escalation-closed" => EscalationClosed(EscalationClosed),
+}

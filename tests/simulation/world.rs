@@ -1,0 +1,310 @@
+//! The world of one run: a team, its clock, its members and its log, and the oracle that watches.
+
+use std::collections::BTreeMap;
+
+use countersign::judge::CelJudge;
+use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind, Identity, RepoPath};
+use countersign::protocol::escalation::Cause;
+use countersign::protocol::name::{Actor, CircleRef, Digest, MemberName, ObjectionId, ProposalName, Seq};
+use countersign::protocol::review::{Circle, Proposal, ProposalState, Propose};
+use countersign::protocol::time::{Span, Time};
+use countersign::protocol::{
+    Adopt, Command, Decision, Event, Obligation, ObligationKind, Team, Violation, charter,
+};
+use sha2::{Digest as _, Sha256};
+
+use super::asked::{asked, told as line};
+use super::charters;
+use super::dice::Dice;
+use super::history::{Entry, Remark};
+use super::oracle::{Broken, Oracle, Verdict, demand};
+use super::stored::Fact;
+use super::told;
+
+/// What a run saw, so that a test can say that it saw enough.
+#[derive(Debug, Default)]
+pub struct Seen {
+    pub steps: usize,
+    pub events: BTreeMap<&'static str, usize>,
+    pub codes: BTreeMap<&'static str, usize>,
+    /// Runs in which the last phase was published.
+    pub finished: usize,
+}
+
+impl Seen {
+    pub fn add(&mut self, other: Self) {
+        self.steps += other.steps;
+        self.finished += other.finished;
+        for (kind, count) in other.events {
+            *self.events.entry(kind).or_default() += count;
+        }
+        for (code, count) in other.codes {
+            *self.codes.entry(code).or_default() += count;
+        }
+    }
+}
+
+/// One stored event.
+struct Row {
+    at: Time,
+    kind: &'static str,
+    schema: u32,
+    body: String,
+}
+
+pub struct World<'a> {
+    pub judge: &'a CelJudge,
+    pub dice: Dice,
+    pub team: Team,
+    pub members: Vec<MemberName>,
+    pub in_git: bool,
+    /// Circle references that were current once.
+    pub old_refs: Vec<CircleRef>,
+    pub seen: Seen,
+    /// The story so far, where somebody will read it.
+    pub story: Option<Vec<String>>,
+    now: Time,
+    offered: u32,
+    log: Vec<Row>,
+    oracle: Oracle,
+}
+
+impl<'a> World<'a> {
+    /// A team with a random charter.
+    pub fn new(judge: &'a CelJudge, seed: u64, tell: bool) -> Result<Self, Broken> {
+        let mut dice = Dice::of(seed);
+        let text = charters::random(&mut dice);
+        let parsed = charter::parse("charter.toml", &text)
+            .unwrap_or_else(|found| panic!("the charter is refused: {found}\n{text}"));
+        let mut world = Self {
+            judge,
+            dice,
+            team: Team::new(),
+            members: parsed.members.keys().cloned().collect(),
+            in_git: parsed.repository.is_some(),
+            old_refs: Vec::new(),
+            seen: Seen::default(),
+            story: tell.then(Vec::new),
+            now: Time(1_767_258_000_000_000),
+            offered: 0,
+            log: Vec::new(),
+            oracle: Oracle::default(),
+        };
+        let digest = Digest::of_bytes(Sha256::digest(&text).into());
+        let adopt = Command::Adopt(Box::new(Adopt { text, digest, charter: parsed }));
+        world.perform(&Actor::Operator, &adopt)?;
+        Ok(world)
+    }
+
+    pub fn owed(&self) -> Vec<Obligation> {
+        self.team.all_obligations(self.judge, self.now)
+    }
+
+    /// Time passes; now and then a lot of it.
+    pub fn pass_time(&mut self) {
+        let seconds = match self.dice.below(20) {
+            0 => self.dice.between(60, 240),
+            1 => 3600,
+            _ => self.dice.between(0, 9),
+        };
+        self.now = self.now + Span(seconds as i64 * 1_000_000 + self.dice.below(1_000_000) as i64);
+    }
+
+    /// Decides a command, stores and folds what comes of it, and asks the oracle.
+    /// The clock that the core is given is set back now and then; the log's own time never is.
+    pub fn perform(&mut self, who: &Actor, command: &Command) -> Result<Decision, Broken> {
+        let set_back = if self.dice.percent(10) { self.dice.below(4_000) as i64 * 1_000_000 } else { 0 };
+        self.perform_at(Time(self.now.0 - set_back), who, command)
+    }
+
+    fn perform_at(&mut self, now: Time, who: &Actor, command: &Command) -> Result<Decision, Broken> {
+        self.seen.steps += 1;
+        let decision = self.team.handle(self.judge, now, who, command);
+        if self.dice.percent(5) {
+            let again = self.team.handle(self.judge, now, who, command);
+            demand!("G12", again == decision, "decided once {decision:?} and once {again:?}");
+        }
+        let at = now.max(self.team.at());
+        let mut facts = Vec::new();
+        for event in &decision.events {
+            let row = Row { at, kind: event.kind(), schema: event.schema(), body: event.encode() };
+            self.team.apply(Seq(self.team.seq().0 + 1), at, event);
+            let fact = Fact::read(row.kind, &row.body);
+            let fact = fact.map_err(|what| Broken { guarantee: "form", what })?;
+            facts.push(Entry { at: at.0, fact });
+            *self.seen.events.entry(row.kind).or_default() += 1;
+            self.log.push(row);
+        }
+        let codes: Option<Vec<&'static str>> = decision
+            .outcome
+            .as_ref()
+            .err()
+            .map(|rejection| rejection.violations().iter().map(Violation::code).collect());
+        for code in codes.iter().flatten() {
+            *self.seen.codes.entry(code).or_default() += 1;
+        }
+        if let Some(story) = &mut self.story {
+            story.push(line(now, who, command, &decision));
+        }
+        self.oracle.step(&asked(who, command), codes.as_deref(), facts)?;
+        if !decision.events.is_empty() {
+            self.agrees()?;
+            self.somebody_owes()?;
+            self.remember_refs();
+        }
+        Ok(decision)
+    }
+
+    /// What the core says of each proposal is what the oracle works out.
+    fn agrees(&self) -> Verdict {
+        let (review, history) = (self.team.review(), self.oracle.history());
+        // What is long published is looked at now and then.
+        let all = self.seen.steps.is_multiple_of(8);
+        for proposal in review.proposals() {
+            if !all && review.proposal_state(proposal) == ProposalState::Published {
+                continue;
+            }
+            let circle = history.circle_state(proposal.circle.as_str());
+            let name = proposal.name.as_str();
+            let expected = match (circle, history.current(name)) {
+                ("open", None) => "to-deliver",
+                ("open", Some(_)) if history.is_withdrawn(name) => "withdrawn",
+                ("open", Some(_)) => {
+                    let open = history.remarks_on(name).iter().any(Remark::is_open_objection);
+                    match (open, history.unmet(name)) {
+                        (true, _) => "objected",
+                        (false, Some(_)) => "under-review",
+                        (false, None) => "accepted",
+                    }
+                }
+                (state, _) => state,
+            };
+            let state = review.proposal_state(proposal).as_str();
+            demand!(
+                "G2",
+                state == expected,
+                "{name} is {state}, and by the log {expected}: {:?}",
+                history.unmet(name)
+            );
+        }
+        Ok(())
+    }
+
+    /// G8: in every open circle somebody owes something that moves it, or will when a cooldown ends.
+    fn somebody_owes(&self) -> Verdict {
+        let owed = self.owed();
+        for circle in self.team.review().circles().filter(|circle| circle.is_open()) {
+            let moved = owed.iter().any(|obligation| self.moves(circle, obligation)) || self.cools(circle);
+            let waits = moved || self.waits_for_a_reviewer(circle);
+            demand!("G8", waits, "{} is open and nobody owes: {owed:?}", circle.name);
+        }
+        Ok(())
+    }
+
+    fn moves(&self, circle: &Circle, obligation: &Obligation) -> bool {
+        let subject = obligation.subject.as_str();
+        let objection = subject.parse().ok().and_then(|id: ObjectionId| self.team.review().objection(id));
+        let name = subject.split(['@', ':']).next().unwrap_or_default();
+        let about = objection.map_or(name, |(proposal, _)| proposal.name.as_str());
+        let within =
+            about == circle.name.as_str() || circle.proposals.iter().any(|known| known.as_str() == about);
+        // What a member merely asked, or a limit that stands in nobody's way, moves nothing.
+        let idle = |cause| matches!(cause, Cause::Asked | Cause::FlipLimit);
+        let open = |id: &str| {
+            let id = id.strip_prefix("decide:").and_then(|id| id.parse().ok());
+            id.and_then(|id| self.team.escalations().get(id)).is_some_and(|known| !idle(known.opened.cause))
+        };
+        within && (obligation.kind != ObligationKind::Decide || open(&obligation.id))
+    }
+
+    fn cools(&self, circle: &Circle) -> bool {
+        let deadline = self.team.next_deadline(self.now);
+        let withdrawn = |name: &ProposalName| {
+            self.team.review().proposal(name).is_some_and(|proposal| proposal.withdrawal.is_some())
+        };
+        deadline.is_some() && circle.proposals.iter().any(withdrawn)
+    }
+
+    /// The one standstill that is known: an edge whose reviewer may not approve the version, and a
+    /// person who dismissed that. `replace` and `excuse` will be the decisions that move it; until then
+    /// the producer's next version, or an overruling, does.
+    fn waits_for_a_reviewer(&self, circle: &Circle) -> bool {
+        let history = self.oracle.history();
+        circle.proposals.iter().map(ProposalName::as_str).any(|name| {
+            let Some(current) = history.current(name) else { return false };
+            let version = current.what.version;
+            history.edges(name).iter().any(|edge| {
+                history.own_work(&edge.reviewer, name, version).is_some()
+                    && !history.is_overruled(&edge.reviewer, name, version)
+            })
+        })
+    }
+
+    /// G8, the strong form: what a member is told to do is accepted, or at least moves something.
+    pub fn obey(&mut self, obligation: &Obligation) -> Verdict {
+        let command = told::command(self, &obligation.command);
+        let command = command.map_err(|what| Broken { guarantee: "G8", what })?;
+        let decision = self.perform_at(self.now, &Actor::Member(obligation.member.clone()), &command)?;
+        let works = !decision.events.is_empty();
+        demand!("G8", works, "{obligation:?} came to nothing: {:?}", decision.outcome);
+        Ok(())
+    }
+
+    /// A version with content that nobody has seen, by its producer.
+    pub fn fresh_version(&mut self, name: ProposalName, answers: BTreeMap<ObjectionId, String>) -> Propose {
+        self.offered += 1;
+        let proposal = self.team.review().proposal(&name);
+        let after = proposal.map_or(0, Proposal::current_number);
+        let producer = proposal.map_or("nobody", |proposal| proposal.producer.as_str());
+        let authors = vec![Identity { email: format!("{producer}@example.org"), name: producer.to_owned() }];
+        let paths = vec![RepoPath::from_bytes(format!("src/{producer}/lib.rs").as_bytes())];
+        Propose {
+            artifact: self.artifact(&format!("{name} fresh {}", self.offered)),
+            proposal: name,
+            facts: ArtifactFacts { empty: false, paths, authors },
+            summary: "more".to_owned(),
+            answers,
+            after,
+        }
+    }
+
+    /// An artifact of that content: each commit has an id of its own, a bundle has its content's.
+    pub fn artifact(&mut self, content: &str) -> Artifact {
+        self.offered += 1;
+        let digest_of = |text: &str| Digest::of_bytes(Sha256::digest(text).into());
+        let (content, commit) = (digest_of(content), digest_of(&format!("commit {}", self.offered)));
+        if self.in_git {
+            Artifact { kind: ArtifactKind::Commit, digest: commit, content, base: None }
+        } else {
+            Artifact { kind: ArtifactKind::Bundle, digest: content.clone(), content, base: None }
+        }
+    }
+
+    /// The state made anew from what was stored is the state that runs; it takes its place.
+    pub fn restart(&mut self) -> Verdict {
+        let mut anew = Team::new();
+        for row in &self.log {
+            let event = Event::decode(row.kind, row.schema, &row.body)
+                .map_err(|fault| Broken { guarantee: "G10", what: format!("{fault}: {}", row.body) })?;
+            anew.apply(Seq(anew.seq().0 + 1), row.at, &event);
+        }
+        let team = &self.team;
+        let same = (anew.seq(), anew.at()) == (team.seq(), team.at())
+            && anew.adopted() == team.adopted()
+            && anew.review() == team.review()
+            && anew.escalations() == team.escalations();
+        demand!("G10", same, "by the log {:?}, and running {:?}", anew.review(), team.review());
+        self.team = anew;
+        Ok(())
+    }
+
+    fn remember_refs(&mut self) {
+        let review = self.team.review();
+        for circle in review.circles() {
+            let reference = review.circle_ref(1, circle);
+            if !self.old_refs.contains(&reference) {
+                self.old_refs.push(reference);
+            }
+        }
+    }
+}
