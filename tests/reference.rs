@@ -47,6 +47,12 @@ fn rejections() {
 }
 
 #[test]
+fn commands() {
+    let made = format!("{MADE}\n{}", countersign::cli::reference());
+    compare("docs/reference/commands.md", &made);
+}
+
+#[test]
 fn events() {
     let mut page = page("Events");
     page.push_str(

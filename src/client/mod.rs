@@ -27,6 +27,7 @@ pub use failure::{Failure, sockets_allowed};
 
 /// What goes over the wire, as plain structures.
 pub use crate::wire::proto;
+/// A time as the wire has it; see [`time_of`].
 pub use prost_types::Timestamp;
 
 use crate::coordinator::token::Token;
