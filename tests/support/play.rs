@@ -692,7 +692,12 @@ fn said(seen: &Seen) -> String {
             for (index, violation) in violations.iter().enumerate() {
                 let lead = if index == 0 { "refused" } else { "  also" };
                 let _ = writeln!(out, "{lead} {}", violation.code);
-                let _ = writeln!(out, "  {}", shortened(&violation.message));
+                // An argument is called as the command line or the message calls it.
+                let message = match violation.message.split_once(": ") {
+                    Some((_, rest)) if violation.code == "MALFORMED" => rest,
+                    _ => &violation.message,
+                };
+                let _ = writeln!(out, "  {}", shortened(message));
                 let _ = writeln!(out, "  > {}", shortened(&violation.remedy));
             }
             out

@@ -284,6 +284,9 @@ impl Drop for Served {
 /// A request id of a play is a word; over the wire it is a UUID.
 fn uuid_of(word: &Option<String>) -> String {
     let Some(word) = word else { return String::new() };
+    if uuid::Uuid::parse_str(word).is_ok() {
+        return word.clone();
+    }
     let mut bytes = [0; 16];
     for (byte, letter) in bytes.iter_mut().zip(word.bytes()) {
         *byte = letter;
