@@ -5,7 +5,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use super::json;
 use super::output::visible;
 use super::text::Fence;
-use crate::client::{Timestamp, proto, time_of};
+use crate::client::{proto, time_of};
 use crate::coordinator::{Clock, SystemClock};
 use crate::protocol::time::Time;
 
@@ -138,6 +138,7 @@ pub fn names(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::Timestamp;
 
     fn wake(
         member: &str,
