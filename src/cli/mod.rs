@@ -235,9 +235,8 @@ Refused with UNKNOWN_SUBJECT, EMPTY_TEXT, TEXT_TOO_LARGE.")]
 
     Escalations(escalations::Escalations),
 
-    /// Plays a whole review in a temporary folder, and says what happens
     #[command(after_help = "Example:\n  countersign demo")]
-    Demo,
+    Demo(demo::Demo),
 
     #[command(after_help = "Example:
   countersign completions bash > /etc/bash_completion.d/countersign")]
@@ -292,7 +291,7 @@ fn outcome(cli: Cli) -> Result<Answer, Failure> {
         return Err(sockets_forbidden(&why));
     }
     let mut runtime = match command {
-        Command::Serve(_) | Command::Demo => Builder::new_multi_thread(),
+        Command::Serve(_) | Command::Demo(_) => Builder::new_multi_thread(),
         _ => Builder::new_current_thread(),
     };
     let runtime = runtime.enable_all().build().map_err(|why| Failure::io("the runtime", &why))?;
@@ -336,7 +335,7 @@ async fn dispatch(command: Command, global: &Global) -> Result<Answer, Failure> 
         Command::Log(log) => log.run(global).await,
         Command::Escalate(escalate) => escalate.run(global).await,
         Command::Escalations(escalations) => escalations.run(global).await,
-        Command::Demo => Box::pin(demo::run()).await,
+        Command::Demo(demo) => Box::pin(demo.run(global)).await,
         Command::Verify(_)
         | Command::Backup(_)
         | Command::Completions(_)

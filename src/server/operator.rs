@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::pin;
 use crate::artifact::{self, Artifacts};
 use crate::coordinator::token::Token;
-use crate::coordinator::{AddTeamError, Coordinator, SystemClock};
+use crate::coordinator::{AddTeamError, Clock, Coordinator, SystemClock};
 use crate::home::{Home, HomeFault};
 use crate::judge::CelJudge;
 use crate::protocol::charter::{self, Charter, Diagnostics};
@@ -214,7 +214,19 @@ pub async fn add_team(
     charter: &[u8],
     folder: &Path,
 ) -> Result<AddedTeam, OperatorFault> {
-    let coordinator = open(home)?;
+    add_team_by(Arc::new(SystemClock::start()), home, file, charter, folder).await
+}
+
+/// The same by another clock than the machine's: a team's time never runs backwards, so its log begins
+/// by the clock of the server that will serve it.
+pub async fn add_team_by(
+    clock: Arc<dyn Clock>,
+    home: &Home,
+    file: &str,
+    charter: &[u8],
+    folder: &Path,
+) -> Result<AddedTeam, OperatorFault> {
+    let coordinator = open(home, clock)?;
     let added = add_team_with(&coordinator, home, file, charter, folder).await;
     coordinator.shutdown().await;
     added.map(|(added, _)| added)
@@ -228,7 +240,7 @@ pub async fn issue_token(
     member: &MemberName,
     keep: bool,
 ) -> Result<(TeamName, Token), OperatorFault> {
-    let coordinator = open(home)?;
+    let coordinator = open(home, Arc::new(SystemClock::start()))?;
     let issued = issue_token_with(&coordinator, team, member, keep).await;
     coordinator.shutdown().await;
     issued
@@ -241,17 +253,16 @@ pub async fn revoke_tokens(
     team: Option<&TeamName>,
     member: &MemberName,
 ) -> Result<usize, OperatorFault> {
-    let coordinator = open(home)?;
+    let coordinator = open(home, Arc::new(SystemClock::start()))?;
     let revoked = revoke_tokens_with(&coordinator, team, member).await;
     coordinator.shutdown().await;
     revoked
 }
 
-fn open(home: &Home) -> Result<Coordinator, OperatorFault> {
+fn open(home: &Home, clock: Arc<dyn Clock>) -> Result<Coordinator, OperatorFault> {
     let holder = format!("process {}, which adds a team or a token", std::process::id());
     let (writer, reader) = SqliteStore::open(home.path(), &holder)?;
     let judge = Arc::new(CelJudge::shipped());
-    let clock = Arc::new(SystemClock::start());
     Ok(Coordinator::start(Box::new(writer), Arc::new(reader), judge, clock)?)
 }
 

@@ -95,9 +95,9 @@ async fn from_the_first_offer_to_the_published_circle() {
     assert_eq!(published.circles[0].state(), CircleState::Published);
     assert_eq!(
         published.proposals.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(),
-        ["changelog", "parser"]
+        ["parser", "changelog"]
     );
-    assert_eq!(published.proposals[1].state(), ProposalState::Published);
+    assert_eq!(published.proposals[0].state(), ProposalState::Published);
     let closed = &app.show("parser").await.version.unwrap().objections[0];
     assert_eq!(
         (closed.status(), closed.answers[0].text.as_str()),

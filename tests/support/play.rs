@@ -340,7 +340,8 @@ impl<S: Stage> Troupe<S> {
     /// Finishes the play by obedience alone: everybody does exactly what their oldest obligation says,
     /// and every such command is accepted, until everything is published.
     fn obey(&mut self) {
-        const COMMANDS_MAX: usize = 400;
+        const COMMANDS_MAX: usize = 200;
+        let mut obeyed_last = String::new();
         for _ in 0..COMMANDS_MAX {
             let standing = self.stage.standing();
             assert!(somebody_owes(&standing), "nobody owes anything:\n{}", shown(&standing));
@@ -349,6 +350,7 @@ impl<S: Stage> Troupe<S> {
             }
             let Some((member, _, _, command)) = standing.obligations.first() else {
                 // A cooldown runs, and only that.
+                "a wait".clone_into(&mut obeyed_last);
                 self.stage.wait(Span::seconds(60));
                 continue;
             };
@@ -368,8 +370,9 @@ impl<S: Stage> Troupe<S> {
                 shown(&standing)
             );
             self.remember(member, &act, &seen);
+            obeyed_last = format!("{member}: {command}");
         }
-        panic!("obedience leads nowhere:\n{}", shown(&self.stage.standing()));
+        panic!("obedience leads nowhere, last by {obeyed_last}:\n{}", shown(&self.stage.standing()));
     }
 
     fn remember(&mut self, member: &str, act: &Act, seen: &Seen) {
@@ -689,7 +692,12 @@ fn said(seen: &Seen) -> String {
             for (index, violation) in violations.iter().enumerate() {
                 let lead = if index == 0 { "refused" } else { "  also" };
                 let _ = writeln!(out, "{lead} {}", violation.code);
-                let _ = writeln!(out, "  {}", shortened(&violation.message));
+                // An argument is called as the command line or the message calls it.
+                let message = match violation.message.split_once(": ") {
+                    Some((_, rest)) if violation.code == "MALFORMED" => rest,
+                    _ => &violation.message,
+                };
+                let _ = writeln!(out, "  {}", shortened(message));
                 let _ = writeln!(out, "  > {}", shortened(&violation.remedy));
             }
             out

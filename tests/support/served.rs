@@ -44,15 +44,15 @@ impl Served {
             seed(folder.path());
         }
         let home = Home::create(&folder.path().join(".countersign")).unwrap();
-        let added = runtime
-            .block_on(operator::add_team(&home, &format!("{name}.toml"), text.as_bytes(), folder.path()))
-            .unwrap_or_else(|fault| panic!("{fault}"));
+        let clock = Arc::new(HandClock::at(opening()));
+        let file = format!("{name}.toml");
+        let adding = operator::add_team_by(clock.clone(), &home, &file, text.as_bytes(), folder.path());
+        let added = runtime.block_on(adding).unwrap_or_else(|fault| panic!("{fault}"));
         let tokens = added
             .tokens
             .iter()
             .map(|(member, token)| (member.to_string(), token.expose().to_owned()))
             .collect();
-        let clock = Arc::new(HandClock::at(opening()));
         let (running, channel) = runtime.block_on(start(&folder, &clock));
         Self { runtime, folder, clock, running: Some(running), channel, tokens, in_git }
     }
@@ -284,6 +284,9 @@ impl Drop for Served {
 /// A request id of a play is a word; over the wire it is a UUID.
 fn uuid_of(word: &Option<String>) -> String {
     let Some(word) = word else { return String::new() };
+    if uuid::Uuid::parse_str(word).is_ok() {
+        return word.clone();
+    }
     let mut bytes = [0; 16];
     for (byte, letter) in bytes.iter_mut().zip(word.bytes()) {
         *byte = letter;

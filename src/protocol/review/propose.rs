@@ -28,10 +28,9 @@ pub(in crate::protocol) fn propose(ask: Ask<'_>, command: &Propose) -> Decision 
     check_read_and_answered(ask, proposal, command, &mut unmet);
 
     let mut events = Vec::new();
-    if let Some(until) = proposal.withdrawal.as_ref().and_then(|_| proposal.cool_at(&ask.charter.limits)) {
-        if ask.now < until {
-            unmet.push(Violation::CooldownActive { proposal: proposal.name.clone(), until });
-        }
+    let cool_at = proposal.withdrawal.as_ref().and_then(|_| proposal.cool_at(&ask.charter.limits));
+    if let Some(until) = cool_at.filter(|until| ask.now < *until) {
+        unmet.push(Violation::CooldownActive { proposal: proposal.name.clone(), until });
     }
     let round = proposal.next_is_round();
     let limit = ask.charter.limits.rounds;

@@ -398,10 +398,10 @@ impl Proposal {
         let mut tests: Vec<&str> = Vec::new();
         for objection in self.objections.iter().filter(|objection| objection.by == *reviewer) {
             let stands = !matches!(objection.status(), "mistaken" | "overruled");
-            if let Some(test) = objection.failing_test.as_ref().filter(|_| stands) {
-                if !tests.contains(&test.command.as_str()) {
-                    tests.push(&test.command);
-                }
+            if let Some(test) = objection.failing_test.as_ref().filter(|_| stands)
+                && !tests.contains(&test.command.as_str())
+            {
+                tests.push(&test.command);
             }
         }
         for test in tests {
