@@ -284,7 +284,10 @@ fn check_vote_limit(
     unmet: &mut Vec<Violation>,
     events: &mut Vec<Event>,
 ) {
-    let Some(known) = ballot.version.ballots.get(ask.by) else { return };
+    // On a version that is past, or final, no person could give the vote back by raising the limit.
+    let votable =
+        ballot.version.number == ballot.proposal.current_number() && ask.circle_of(ballot.proposal).is_open();
+    let Some(known) = ballot.version.ballots.get(ask.by).filter(|_| votable) else { return };
     let limit = ask.charter.limits.vote_changes;
     if known.cast.is_none_or(|cast| cast == kind) || known.changes < limit {
         return;
