@@ -9,7 +9,7 @@ use countersign::protocol::name::{Actor, CircleRef, Digest, MemberName, Objectio
 use countersign::protocol::review::{Circle, Proposal, ProposalState, Propose};
 use countersign::protocol::time::{Span, Time};
 use countersign::protocol::{
-    Adopt, Command, Decision, Event, Obligation, ObligationKind, Rejection, Team, Violation, charter,
+    Adopt, Answer, Command, Decision, Event, Obligation, ObligationKind, Rejection, Team, Violation, charter,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -145,6 +145,12 @@ impl<'a> World<'a> {
         }
         if let Some(story) = &mut self.story {
             story.push(line(now, who, command, &decision));
+        }
+        if let Ok(Answer::Withdrawn { cooldown_until, .. }) = decision.outcome {
+            let cooldown =
+                self.oracle.history().charter().map_or(0, |charter| charter.limits.withdraw_cooldown);
+            let told = cooldown_until == at + Span(cooldown);
+            demand!("G5", told, "withdrawn at {at} and told to come back at {cooldown_until}");
         }
         self.oracle.step(&asked(who, command), codes.as_deref(), facts)?;
         if !decision.events.is_empty() {
