@@ -25,7 +25,7 @@ fn redacted(text: &str) -> String {
     ];
     let mut out = text.to_owned();
     for (pattern, word) in rules {
-        out = Regex::new(pattern).unwrap().replace_all(&out, word).into_owned();
+        out = Regex::new(pattern).expect("it is a pattern").replace_all(&out, word).into_owned();
     }
     out
 }
@@ -36,7 +36,7 @@ fn screen(place: &Place, args: &[&str]) -> String {
     let shown =
         redacted(&format!("$ countersign {}\n{}{}exit {}\n", args.join(" "), ran.out, ran.err, ran.exit));
     // What is padded to the width of a time or an age is not what is looked at.
-    Regex::new(r" {3,}").unwrap().replace_all(&shown, "  ").into_owned()
+    Regex::new(r" {3,}").expect("it is a pattern").replace_all(&shown, "  ").into_owned()
 }
 
 fn code(ran: &Ran) -> String {
@@ -307,7 +307,7 @@ fn hostile_texts_are_inert_on_every_screen() {
     let place = Place::served();
     let work = format!("fn lex() {{}} // {HOSTILE}\n");
     place.write("work/src/lexer.rs", &work);
-    place.write(&format!("work/na\u{202e}me\u{1b}.rs"), &work);
+    place.write("work/na\u{202e}me\u{1b}.rs", &work);
     let proposed =
         place.run(&["--as", "app", "--json", "propose", "parser", "--path", "work", "--summary", HOSTILE]);
     let reference = text(&proposed.done().json()["ref"]);
@@ -522,9 +522,9 @@ fn a_clone_gets_one_members_token_and_the_address() {
         for item in std::fs::read_dir(folder).unwrap() {
             let path = item.unwrap().path();
             if path.is_dir() {
-                folders.push(path)
+                folders.push(path);
             } else {
-                files.push(path.file_name().unwrap().to_str().unwrap().to_owned())
+                files.push(path.file_name().unwrap().to_str().unwrap().to_owned());
             }
         }
     }
