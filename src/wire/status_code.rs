@@ -287,6 +287,7 @@ mod tests {
         let violation = Violation::UnansweredObjections {
             proposal: "parser".parse().unwrap(),
             unanswered: vec![ObjectionId(1), ObjectionId(2)],
+            command: "countersign propose parser --answer o1=TEXT --answer o2=TEXT".to_owned(),
         };
         let status = status_of(&violation.clone().into(), Time(0));
         assert_eq!(status.code(), Code::FailedPrecondition);
