@@ -11,6 +11,8 @@
 //! - [`wire`]: the only module that knows protobuf.
 //! - [`server`], [`client`], [`cli`]: they translate, and hold no rules.
 
+#![warn(clippy::unwrap_used)]
+
 pub mod artifact;
 pub mod cli;
 pub mod client;

@@ -47,6 +47,12 @@ fn rejections() {
 }
 
 #[test]
+fn commands() {
+    let made = format!("{MADE}\n{}", countersign::cli::reference());
+    compare("docs/reference/commands.md", &made);
+}
+
+#[test]
 fn events() {
     let mut page = page("Events");
     page.push_str(
@@ -296,5 +302,14 @@ fn compare(path: &str, made: &str) {
         std::fs::write(&file, made).expect("the page can be written");
         return;
     }
-    assert_eq!(read(path), made, "{path} is not what the code says; UPDATE=1 rewrites it");
+    let stands = read(path);
+    let differs = stands.lines().zip(made.lines()).position(|(stands, made)| stands != made);
+    let line = differs.unwrap_or_else(|| stands.lines().count().min(made.lines().count()));
+    assert!(
+        stands == made,
+        "{path}:{} is not what the code says; UPDATE=1 rewrites it\n stands: {}\n   code: {}",
+        line + 1,
+        stands.lines().nth(line).unwrap_or("the end"),
+        made.lines().nth(line).unwrap_or("the end"),
+    );
 }

@@ -7,7 +7,7 @@ use super::failure::Failure;
 use super::output::{Answer, visible};
 use super::speaker::{Global, Speaker};
 use super::{json as form, words};
-use crate::client::proto::ExplainRequest;
+use crate::client::proto::{ExplainRequest, Requirement, RequirementState};
 
 /// Shows every requirement of a proposal or a circle, who can meet it, and the next command.
 #[derive(Args, Debug)]
@@ -20,22 +20,10 @@ impl Explain {
     pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
         let speaker = Speaker::connect(global).await?;
         let explained = speaker.client.explain(ExplainRequest { name: self.name.clone() }).await?;
-        let rows = explained.requirements.iter().map(|requirement| {
-            let mode = if requirement.mode == "enforce" || requirement.mode.is_empty() {
-                String::new()
-            } else {
-                format!(" ({})", requirement.mode)
-            };
-            vec![
-                format!("{}{mode}", form::requirement_state(requirement)),
-                requirement.name.clone(),
-                requirement.detail.clone(),
-                words::names(&requirement.who),
-                if requirement.command.is_empty() { "-".to_owned() } else { requirement.command.clone() },
-            ]
-        });
-        let mut text = format!("{}\n\n", visible(&explained.circle));
-        text.push_str(&words::table(&["STATE", "REQUIREMENT", "DETAIL", "WHO", "COMMAND"], rows));
+        let mut text = format!("{}\n", visible(&explained.circle));
+        for requirement in &explained.requirements {
+            text.push_str(&described(requirement));
+        }
         Ok(Answer::new(
             json!({
                 "name": self.name,
@@ -46,4 +34,24 @@ impl Explain {
             text,
         ))
     }
+}
+
+/// A requirement: in one line where nothing is to be done about it, else with what it lacks and who can
+/// meet it how.
+fn described(requirement: &Requirement) -> String {
+    let mode = match requirement.mode.as_str() {
+        "" | "enforce" => String::new(),
+        mode => format!(" ({})", visible(mode)),
+    };
+    let state = form::requirement_state(requirement);
+    let mut out = format!("{state:<15} {}{mode}\n", visible(&requirement.name));
+    if matches!(requirement.state(), RequirementState::Unsatisfied | RequirementState::Error) {
+        out.push_str(&format!("    {}\n", visible(&requirement.detail)));
+        let who = visible(&words::names(&requirement.who));
+        out.push_str(&match requirement.command.as_str() {
+            "" => format!("    {who} can meet it\n"),
+            command => format!("    {who} can: {}\n", visible(command)),
+        });
+    }
+    out
 }

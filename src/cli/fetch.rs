@@ -9,6 +9,7 @@ use super::output::Answer;
 use super::reading;
 use super::speaker::{Global, Speaker, Write};
 use super::text::Fence;
+use super::words;
 use crate::artifact::bundle::FILE_BYTES_MAX;
 use crate::artifact::folder::Extraction;
 use crate::artifact::{Entry, EntryKind};
@@ -42,7 +43,12 @@ impl Fetch {
         let version = shown.version.clone().unwrap_or_default();
         let fence = Fence::fresh()?;
         let mut text = reading::head(&version, &fence);
-        text.push_str(&format!("{files} files, {bytes} bytes, in {}\n", self.output.display()));
+        text.push_str(&format!(
+            "{}, {}, in {}\n",
+            words::counted(files, "file"),
+            words::counted(bytes, "byte"),
+            self.output.display()
+        ));
         let mut json = reading::record(&shown);
         json["output"] = self.output.display().to_string().into();
         json["fetched"] = serde_json::json!({ "files": files, "bytes": bytes });
@@ -81,7 +87,7 @@ async fn lay_down(fetching: &mut Fetching, extraction: &mut Extraction) -> Resul
                     extraction.write(&Entry { path, kind, bytes: collected })?;
                 }
                 match piece {
-                    Some(FetchedPiece::Head(head)) if head.size > FILE_BYTES_MAX as u64 => {
+                    Some(FetchedPiece::Head(head)) if head.size > FILE_BYTES_MAX => {
                         return Err(broken("a file is larger than a version may hold"));
                     }
                     Some(FetchedPiece::Head(head)) => open = Some((head, Vec::new())),

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{proto, time_of};
+use crate::client::{Timestamp, proto, time_of};
 
 /// A fact of a refusal.
 pub fn fact(fact: proto::Fact) -> Value {
@@ -21,7 +21,7 @@ pub fn word(name: &str, prefix: &str) -> String {
 }
 
 /// A time in RFC 3339, or null.
-pub fn time(stamp: Option<&prost_types::Timestamp>) -> Value {
+pub fn time(stamp: Option<&Timestamp>) -> Value {
     stamp.map_or(Value::Null, |stamp| time_of(stamp).to_string().into())
 }
 

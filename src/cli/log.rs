@@ -14,6 +14,9 @@ use crate::client::time_of;
 /// Events that one call of the server lists.
 const PAGE_MAX: u32 = 1_000;
 
+/// Characters of an event's body that are shown to a person; `--json` has all of it.
+const BODY_CHARS_MAX: usize = 240;
+
 /// Lists the log's events, in order.
 #[derive(Args, Debug)]
 pub struct Log {
@@ -50,7 +53,10 @@ impl Log {
             let at = event.at.as_ref().map_or_else(String::new, |at| time_of(at).to_string());
             lines.push_str(&format!(
                 "{} {at} {} {} {}\n",
-                event.sequence, event.actor, event.kind, event.body
+                event.sequence,
+                event.actor,
+                event.kind,
+                start_of(&event.body)
             ));
         }
         let mut text = if events.is_empty() {
@@ -70,4 +76,12 @@ impl Log {
             text,
         ))
     }
+}
+
+fn start_of(body: &str) -> String {
+    let mut out: String = body.chars().take(BODY_CHARS_MAX).collect();
+    if out.len() < body.len() {
+        out.push('…');
+    }
+    out
 }

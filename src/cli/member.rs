@@ -13,6 +13,7 @@ use super::output::Answer;
 use super::place;
 use super::serve::DEFAULT_ADDR;
 use super::speaker::{Global, need_home};
+use super::words;
 use crate::protocol::name::MemberName;
 
 /// Members of a team.
@@ -111,8 +112,10 @@ async fn revoke(operator: &Operator, global: &Global, member: &MemberName) -> Re
     {
         return Err(Failure::io(file.display(), &why));
     }
-    let text =
-        format!("{revoked} tokens of {member} have ended\nA fresh one: countersign member token {member}\n");
+    let text = format!(
+        "{} of {member} ended\nA fresh one: countersign member token {member}\n",
+        words::counted(revoked, "token")
+    );
     Ok(Answer::new(json!({ "member": member.as_str(), "revoked": revoked }), text))
 }
 

@@ -90,8 +90,9 @@ Refused with CHARTER_REFUSED, HOME_TAKEN, TEAM_TAKEN, REPOSITORY_UNUSABLE, REPOS
   countersign serve
   countersign serve --listen 127.0.0.1:0
 
-Where there is no home, one is made from charter.toml in the current folder; where there is no such file
-either, a starter is written. One line says when it is ready. COUNTERSIGN_LOG filters its log.
+Where there is no home, one is made from charter.toml in the current folder; where there is no
+such file either, a starter is written. One line says when it is ready. COUNTERSIGN_LOG filters
+its log, as in COUNTERSIGN_LOG=countersign=debug.
 
 Refused with HOME_HELD, LOG_DAMAGED, STORE_UNUSABLE, CANNOT_LISTEN, NOT_LOOPBACK, TLS_UNUSABLE.")]
     Serve(serve::Serve),
@@ -105,9 +106,10 @@ Refused with HOME_HELD, LOG_DAMAGED, STORE_UNUSABLE, CANNOT_LISTEN, NOT_LOOPBACK
   countersign propose parser --commit HEAD --text-file summary.md --answer o1='moved the lock'
   countersign propose report --path out/ --text-file - < summary.md
 
-Refused with UNKNOWN_SUBJECT, TEXT_TOO_LARGE, NOT_PRODUCER, PHASE_CLOSED, CIRCLE_COMPLETE, EMPTY_PROPOSAL,
-UNCHANGED_PROPOSAL, OUTSIDE_OWNERSHIP, VERSION_CONFLICT, UNREAD_OBJECTIONS, UNANSWERED_OBJECTIONS,
-COOLDOWN_ACTIVE, ROUND_LIMIT, NOT_STAGED, ARTIFACT_TOO_LARGE, ARTIFACT_KIND_UNFIT, PATH_UNSAFE.")]
+Refused with UNKNOWN_SUBJECT, TEXT_TOO_LARGE, NOT_PRODUCER, PHASE_CLOSED, CIRCLE_COMPLETE,
+EMPTY_PROPOSAL, UNCHANGED_PROPOSAL, OUTSIDE_OWNERSHIP, VERSION_CONFLICT, UNREAD_OBJECTIONS,
+UNANSWERED_OBJECTIONS, COOLDOWN_ACTIVE, ROUND_LIMIT, NOT_STAGED, ARTIFACT_TOO_LARGE,
+ARTIFACT_KIND_UNFIT, PATH_UNSAFE.")]
     Propose(propose::Propose),
 
     #[command(after_help = "Example:
@@ -137,18 +139,20 @@ Refused with UNKNOWN_SUBJECT.")]
 
     #[command(after_help = "Examples:
   countersign approve parser@2:41d0c9aa1e53 --checked src/lexer.rs:80-140
-  countersign approve parser@2:41d0c9aa1e53 --ran 'cargo test lexer' --exit 0 --output @run.txt --resolve o1
+  countersign approve parser@2:41d0c9aa1e53 --ran 'cargo test' --exit 0 --output @run.txt
+  countersign approve parser@2:41d0c9aa1e53 --checked src/lexer.rs:112 --resolve o1
 
-Refused with UNKNOWN_SUBJECT, TEXT_TOO_LARGE, NOT_REVIEWER, OWN_WORK, STALE_VERSION, DIGEST_MISMATCH,
-UNREAD_VERSION, WITHDRAWN, OBJECTION_HELD, FAILING_TEST, PLACE_UNKNOWN, VOTE_LIMIT, CIRCLE_COMPLETE.")]
+Refused with UNKNOWN_SUBJECT, TEXT_TOO_LARGE, NOT_REVIEWER, OWN_WORK, STALE_VERSION,
+DIGEST_MISMATCH, UNREAD_VERSION, WITHDRAWN, OBJECTION_HELD, FAILING_TEST, PLACE_UNKNOWN,
+VOTE_LIMIT, CIRCLE_COMPLETE.")]
     Approve(approve::Approve),
 
     #[command(after_help = "Examples:
   countersign object parser@2:41d0c9aa1e53 'Overflows on a 2 GiB input' --at src/lexer.rs:112
-  countersign object parser@2:41d0c9aa1e53 --text-file - --failing-test 'cargo test huge' --output @run.txt
+  countersign object parser@2:41d0c9aa1e53 --text-file - --failing-test 'cargo test' --output @run.txt
 
-Refused with UNKNOWN_SUBJECT, TEXT_TOO_LARGE, NOT_REVIEWER, STALE_VERSION, DIGEST_MISMATCH, UNREAD_VERSION,
-WITHDRAWN, PLACE_UNKNOWN, VOTE_LIMIT, CIRCLE_COMPLETE, EMPTY_TEXT.")]
+Refused with UNKNOWN_SUBJECT, TEXT_TOO_LARGE, NOT_REVIEWER, STALE_VERSION, DIGEST_MISMATCH,
+UNREAD_VERSION, WITHDRAWN, PLACE_UNKNOWN, VOTE_LIMIT, CIRCLE_COMPLETE, EMPTY_TEXT.")]
     Object(object::Object),
 
     #[command(after_help = "Example:
@@ -168,14 +172,15 @@ UNREAD_VERSION, REASON_REQUIRED.")]
     #[command(after_help = "Example:
   countersign overrule o1 --reason 'we ship without it, and mend it in the next phase'
 
-Refused with UNKNOWN_SUBJECT, NOT_A_PERSON, OWN_WORK, NOT_AN_OBJECTION, OBJECTION_CLOSED, REASON_REQUIRED.")]
+Refused with UNKNOWN_SUBJECT, NOT_A_PERSON, OWN_WORK, NOT_AN_OBJECTION, OBJECTION_CLOSED,
+REASON_REQUIRED.")]
     Overrule(resolve::Overrule),
 
     #[command(after_help = "Example:
   countersign withdraw parser --reason 'one more look at the widths'
 
-Refused with UNKNOWN_SUBJECT, NOT_PRODUCER, NOTHING_TO_WITHDRAW, REASON_REQUIRED, COOLDOWN_ACTIVE,
-FLIP_LIMIT, CIRCLE_COMPLETE.")]
+Refused with UNKNOWN_SUBJECT, NOT_PRODUCER, NOTHING_TO_WITHDRAW, REASON_REQUIRED,
+COOLDOWN_ACTIVE, FLIP_LIMIT, CIRCLE_COMPLETE.")]
     Withdraw(withdraw::Withdraw),
 
     #[command(after_help = "Example:
@@ -209,14 +214,16 @@ Refused with UNKNOWN_SUBJECT.")]
     #[command(after_help = "Example:
   countersign verify
 
-It reads alone, with or without a running server. Refused with LOG_DAMAGED, with the first sequence that
-can't be trusted, STORE_UNUSABLE, UNKNOWN_TEAM.")]
+It reads alone, with or without a running server.
+Refused with LOG_DAMAGED, with the first sequence that can't be trusted, STORE_UNUSABLE,
+UNKNOWN_TEAM.")]
     Verify(verify::Verify),
 
     #[command(after_help = "Example:
   countersign backup /backups/monday
 
-It reads alone, with or without a running server; the copy proves itself before it is told. Refused with
+It reads alone, with or without a running server; the copy proves itself before it is told.
+Refused with
 LOG_DAMAGED, STORE_UNUSABLE, BACKUP_INCOMPLETE.")]
     Backup(verify::Backup),
 
@@ -228,9 +235,8 @@ Refused with UNKNOWN_SUBJECT, EMPTY_TEXT, TEXT_TOO_LARGE.")]
 
     Escalations(escalations::Escalations),
 
-    /// Plays a whole review in a temporary folder, and says what happens
     #[command(after_help = "Example:\n  countersign demo")]
-    Demo,
+    Demo(demo::Demo),
 
     #[command(after_help = "Example:
   countersign completions bash > /etc/bash_completion.d/countersign")]
@@ -285,7 +291,7 @@ fn outcome(cli: Cli) -> Result<Answer, Failure> {
         return Err(sockets_forbidden(&why));
     }
     let mut runtime = match command {
-        Command::Serve(_) | Command::Demo => Builder::new_multi_thread(),
+        Command::Serve(_) | Command::Demo(_) => Builder::new_multi_thread(),
         _ => Builder::new_current_thread(),
     };
     let runtime = runtime.enable_all().build().map_err(|why| Failure::io("the runtime", &why))?;
@@ -329,7 +335,7 @@ async fn dispatch(command: Command, global: &Global) -> Result<Answer, Failure> 
         Command::Log(log) => log.run(global).await,
         Command::Escalate(escalate) => escalate.run(global).await,
         Command::Escalations(escalations) => escalations.run(global).await,
-        Command::Demo => Box::pin(demo::run()).await,
+        Command::Demo(demo) => Box::pin(demo.run(global)).await,
         Command::Verify(_)
         | Command::Backup(_)
         | Command::Completions(_)

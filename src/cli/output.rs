@@ -17,8 +17,8 @@ const SENTENCE_CHARS_MAX: usize = 600;
 /// What a command that is done has to say.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
-    /// For scripts, beside `"ok": true`.
-    pub json: Map<String, Value>,
+    /// For scripts, beside `"ok": true`; none where the words are all there is, such as a script.
+    pub json: Option<Map<String, Value>>,
     /// For people and agents; texts of others are fenced in it already.
     pub text: String,
     /// What went wrong beside it, and didn't undo it.
@@ -32,12 +32,12 @@ impl Answer {
             Value::Object(members) => members,
             other => Map::from_iter([("value".to_owned(), other)]),
         };
-        Self { json, text: text.into(), warnings: Vec::new() }
+        Self { json: Some(json), text: text.into(), warnings: Vec::new() }
     }
 
     /// Words alone, such as a script or a page, whatever form was asked for.
     pub fn verbatim(text: impl Into<String>) -> Self {
-        Self { json: Map::new(), text: text.into(), warnings: Vec::new() }
+        Self { json: None, text: text.into(), warnings: Vec::new() }
     }
 }
 
@@ -48,12 +48,13 @@ impl Answer {
 pub fn print(outcome: &Result<Answer, Failure>, as_json: bool) -> Exit {
     match outcome {
         Ok(answer) => {
-            let written = if as_json && !(answer.json.is_empty() && !answer.text.is_empty()) {
-                let mut members = Map::from_iter([("ok".to_owned(), Value::Bool(true))]);
-                members.extend(answer.json.clone());
-                line(&mut io::stdout(), &Value::Object(members).to_string())
-            } else {
-                line(&mut io::stdout(), &answer.text)
+            let written = match &answer.json {
+                Some(json) if as_json => {
+                    let mut members = Map::from_iter([("ok".to_owned(), Value::Bool(true))]);
+                    members.extend(json.clone());
+                    line(&mut io::stdout(), &Value::Object(members).to_string())
+                }
+                _ => line(&mut io::stdout(), &answer.text),
             };
             for warning in &answer.warnings {
                 let _ = line(&mut io::stderr(), &visible(warning));

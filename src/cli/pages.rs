@@ -81,9 +81,7 @@ fn all(above: &str, command: &Command) -> Vec<(String, Command)> {
 pub fn reference() -> String {
     let mut root = super::command().term_width(100);
     root.build();
-    let mut out = String::from(
-        "# Commands\n\nMade from the command line's own definition: `countersign reference > docs/reference/commands.md`.\n\n",
-    );
+    let mut out = String::from("# Commands\n\n");
     out.push_str("Every command also takes the global options that the first one shows. Exit codes: 0 done, 1 refused, 2 usage, 3 server\nnot reachable, 4 timed out, 5 not authenticated, 6 superseded by another listener, 7 outcome unknown.\n");
     for (name, command) in all("", &root) {
         let is_root = name == "countersign";

@@ -97,9 +97,10 @@ impl Serve {
 /// that is written there.
 async fn home() -> Result<Home, Failure> {
     if let Some(home) = find_home()
-        && home.operator_token_file().exists()
+        && home.path().join("countersign.db").exists()
     {
-        return Ok(home);
+        // A home that was put back from a backup has no token of the operator yet.
+        return Ok(Home::create(home.path())?);
     }
     let charter = PathBuf::from(CHARTER_NAME);
     if !is_there(&charter) {

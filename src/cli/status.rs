@@ -103,7 +103,7 @@ fn screen(status: &GetStatusResponse, now: Time) -> String {
                 escalation.cause.clone(),
                 escalation.subject.clone(),
                 format!(
-                    "countersign escalations answer {} --decide {}",
+                    "countersign escalations answer {} --decide {} --reason TEXT",
                     escalation.id,
                     escalation.decisions.join("|")
                 ),

@@ -97,8 +97,8 @@ impl Backup {
             );
         }
         let text = format!(
-            "{} logs are copied to {} and prove themselves there\nTo restore, put it in the home's place; tokens are not in it: countersign member token MEMBER\n",
-            teams.len(),
+            "{} copied to {}, where all is proved\nTo restore, put it in the home's place; tokens are not in it: countersign member token MEMBER\n",
+            words::counted(teams.len() as u64, "log"),
             self.into.display()
         );
         Ok(Answer::new(json!({ "into": self.into.display().to_string(), "teams": teams }), text))

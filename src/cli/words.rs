@@ -6,11 +6,12 @@ use super::json;
 use super::output::visible;
 use super::text::Fence;
 use crate::client::{proto, time_of};
+use crate::coordinator::{Clock, SystemClock};
 use crate::protocol::time::Time;
 
 /// The present, for how long ago things were. Shown only: nothing is decided by it.
 pub fn now() -> Time {
-    Time(jiff::Timestamp::now().as_microsecond())
+    SystemClock::start().now()
 }
 
 /// How long ago that was, in its largest unit: `3 min`.
@@ -63,7 +64,12 @@ pub fn stored_json(texts: &[(String, &str)]) -> serde_json::Value {
 }
 
 fn bytes(count: usize) -> String {
-    if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
+    counted(count as u64, "byte")
+}
+
+/// So many of something: `1 file`, `2 files`.
+pub fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// A table without lines, as wide as its content; cells are shown with nothing that a terminal obeys.
@@ -76,7 +82,8 @@ pub fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Stri
     }
     let mut out = String::new();
     for line in table.to_string().lines() {
-        out.push_str(line.trim_end());
+        // Every cell is padded by a column on both sides; the first one needs none.
+        out.push_str(line.strip_prefix(' ').unwrap_or(line).trim_end());
         out.push('\n');
     }
     out
@@ -131,6 +138,7 @@ pub fn names(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::Timestamp;
 
     fn wake(
         member: &str,
@@ -142,7 +150,7 @@ mod tests {
             member: member.to_owned(),
             outcome: outcome.into(),
             presence: presence.into(),
-            since: seconds.map(|seconds| prost_types::Timestamp { seconds, nanos: 0 }),
+            since: seconds.map(|seconds| Timestamp { seconds, nanos: 0 }),
         }
     }
 

@@ -27,6 +27,8 @@ pub use failure::{Failure, sockets_allowed};
 
 /// What goes over the wire, as plain structures.
 pub use crate::wire::proto;
+/// A time as the wire has it; see [`time_of`].
+pub use prost_types::Timestamp;
 
 use crate::coordinator::token::Token;
 use crate::protocol::name::{MemberName, TeamName};
@@ -176,7 +178,7 @@ pub fn fresh_request_id() -> String {
 }
 
 /// A time of an answer.
-pub fn time_of(stamp: &prost_types::Timestamp) -> Time {
+pub fn time_of(stamp: &Timestamp) -> Time {
     Time(stamp.seconds.saturating_mul(1_000_000).saturating_add(i64::from(stamp.nanos) / 1_000))
 }
 

@@ -487,10 +487,10 @@ impl Recent {
         let name = (who, key.id);
         self.answers.insert(name.clone(), (key.digest, done));
         self.order.push_back(name);
-        if self.order.len() > REQUESTS_KEPT {
-            if let Some(oldest) = self.order.pop_front() {
-                self.answers.remove(&oldest);
-            }
+        if self.order.len() > REQUESTS_KEPT
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.answers.remove(&oldest);
         }
     }
 }

@@ -72,6 +72,7 @@ pub enum Unreadable {
 macro_rules! events {
     ($($(#[$doc:meta])* $variant:ident = $kind:literal, $schema:literal;)*) => {
         /// What happened.
+        #[allow(clippy::large_enum_variant)] // Events live for one batch; a box each would cost more.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Event {
             $($(#[$doc])* $variant($variant),)*

@@ -87,7 +87,7 @@ macro_rules! rejections {
         }
 
         impl fmt::Display for Violation {
-            #[allow(unused_variables)]
+            #[allow(unused_variables, clippy::unnecessary_to_owned)] // Most sentences have operands.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self { $(Self::$variant { $($field),* } => f.write_str(&$sentence),)* }
             }

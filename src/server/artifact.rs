@@ -8,7 +8,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::answer::Failure;
-use super::call::{Call, NEVER_CLOSED, UPLOAD_TIME_MAX, answered, carried_out, request_key, time_max};
+use super::call::{Call, NEVER_CLOSED, UPLOAD_TIME_MAX, answered, carried_out, request_key};
 use super::review::{find, read};
 use super::shared::Shared;
 use super::{auth, facts};
@@ -38,17 +38,16 @@ impl ArtifactService for Artifact {
         request: Request<Streaming<proto::UploadBundleRequest>>,
     ) -> Result<Response<proto::UploadBundleResponse>, Status> {
         let (team, member) = auth::member(&self.0, request.metadata())?;
-        let time_max = time_max(request.metadata(), UPLOAD_TIME_MAX)?;
         let span = tracing::debug_span!("call", verb = "upload", team = %team.name(), %member);
         let call = Call { shared: self.0.clone(), team, member };
         let work = async move {
             // The task ends with the time too: an upload that never ends must not hold its place.
-            match tokio::time::timeout(time_max, upload(call, request.into_inner())).await {
+            match tokio::time::timeout(UPLOAD_TIME_MAX, upload(call, request.into_inner())).await {
                 Ok(uploaded) => uploaded,
                 Err(_) => Err(Status::deadline_exceeded("the time is up, and nothing was kept").into()),
             }
         };
-        carried_out(&self.0, time_max, span, work).await
+        carried_out(&self.0, UPLOAD_TIME_MAX, span, work).await
     }
 
     async fn fetch(&self, request: Request<proto::FetchRequest>) -> Result<Response<Pieces>, Status> {

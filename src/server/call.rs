@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::SemaphorePermit;
-use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Response, Status};
 use tracing::Instrument;
 
@@ -20,10 +19,10 @@ use crate::protocol::name::{Actor, MemberName};
 use crate::wire::status_code::status_with_reason;
 use crate::wire::{Write, request_id};
 
-/// How long a call may take where its caller says nothing.
+/// How long a call may take. A caller who gives less time, by `grpc-timeout`, is let go by tonic then.
 pub(super) const TIME_MAX: Duration = Duration::from_secs(30);
 
-/// How long the arrival of a bundle may take where its caller says nothing.
+/// How long the arrival of a bundle may take.
 pub(super) const UPLOAD_TIME_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// One call of a member.
@@ -95,10 +94,9 @@ where
     F: Future<Output = Result<T, Failure>> + Send + 'static,
 {
     let (team, member) = auth::member(shared, request.metadata())?;
-    let time_max = time_max(request.metadata(), TIME_MAX)?;
     let span = tracing::debug_span!("call", verb, team = %team.name(), %member);
     let call = Call { shared: shared.clone(), team, member };
-    carried_out(shared, time_max, span, work(call, request.into_inner())).await
+    carried_out(shared, TIME_MAX, span, work(call, request.into_inner())).await
 }
 
 /// Answers one call of the operator.
@@ -114,9 +112,8 @@ where
     F: Future<Output = Result<T, Failure>> + Send + 'static,
 {
     auth::operator(shared, request.metadata())?;
-    let time_max = time_max(request.metadata(), TIME_MAX)?;
     let span = tracing::debug_span!("call", verb, operator = true);
-    carried_out(shared, time_max, span, work(shared.clone(), request.into_inner())).await
+    carried_out(shared, TIME_MAX, span, work(shared.clone(), request.into_inner())).await
 }
 
 /// Carries a call out in its own task, for at most that long as far as the caller is concerned: what
@@ -166,47 +163,38 @@ where
     }
 }
 
-/// How long the caller waits, by `grpc-timeout`; `default` where it doesn't say.
-pub(super) fn time_max(metadata: &MetadataMap, default: Duration) -> Result<Duration, Status> {
-    let Some(value) = metadata.get("grpc-timeout") else { return Ok(default) };
-    let parsed = value.to_str().ok().and_then(parse_timeout);
-    parsed.map(|given| given.min(default)).ok_or_else(|| {
-        status_with_reason(Code::InvalidArgument, "MALFORMED", "grpc-timeout is not of its form", &[])
-    })
-}
-
-/// 1 to 8 digits and a unit, as the gRPC protocol has it.
-fn parse_timeout(text: &str) -> Option<Duration> {
-    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    if digits.is_empty() || digits.len() > 8 || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    let count: u64 = digits.parse().ok()?;
-    match unit {
-        "H" => Some(Duration::from_secs(count * 3_600)),
-        "M" => Some(Duration::from_secs(count * 60)),
-        "S" => Some(Duration::from_secs(count)),
-        "m" => Some(Duration::from_millis(count)),
-        "u" => Some(Duration::from_micros(count)),
-        "n" => Some(Duration::from_nanos(count)),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use tokio::sync::oneshot;
 
-    #[test]
-    fn a_timeout_has_digits_and_a_unit() {
-        for (text, micros) in
-            [("1H", 3_600_000_000), ("2M", 120_000_000), ("30S", 30_000_000), ("5m", 5_000), ("7u", 7)]
-        {
-            assert_eq!(parse_timeout(text), Some(Duration::from_micros(micros)), "{text}");
-        }
-        assert_eq!(parse_timeout("9n"), Some(Duration::from_nanos(9)));
-        for bad in ["", "S", "1", "1s", "-1S", "123456789S", "1é", "é"] {
-            assert_eq!(parse_timeout(bad), None, "{bad}");
-        }
+    use super::*;
+    use crate::coordinator::{Coordinator, HandClock};
+    use crate::home::Home;
+    use crate::judge::CelJudge;
+    use crate::protocol::name::Digest;
+    use crate::protocol::time::Time;
+    use crate::store::memory::MemoryStore;
+
+    #[tokio::test]
+    async fn what_was_begun_is_finished_also_when_the_caller_is_told_that_its_time_is_up() {
+        let store = MemoryStore::new();
+        let (writer, reader) = (store.writer().unwrap(), store.reader());
+        let judge = Arc::new(CelJudge::shipped());
+        let clock = Arc::new(HandClock::at(Time(0)));
+        let coordinator = Coordinator::start(Box::new(writer), Arc::new(reader), judge, clock).unwrap();
+        let shared = Arc::new(Shared::new(coordinator, Home::at("/nowhere"), Digest::of_bytes([0; 32])));
+
+        let (go, gone) = oneshot::channel::<()>();
+        let (finish, finished) = oneshot::channel();
+        let work = async move {
+            gone.await.unwrap();
+            finish.send("finished").unwrap();
+            Ok(())
+        };
+        let answer = carried_out(&shared, Duration::ZERO, tracing::Span::none(), work).await.unwrap_err();
+        assert_eq!(answer.code(), Code::DeadlineExceeded);
+        assert_eq!(crate::wire::reason_of(&answer).as_deref(), Some("OUTCOME_UNKNOWN"));
+        go.send(()).unwrap();
+        assert_eq!(finished.await, Ok("finished"));
     }
 }

@@ -284,17 +284,17 @@ mod tests {
 
     #[test]
     fn a_rejection_reads_back_with_its_facts() {
-        let violation = Violation::UnansweredObjections {
+        let violation = Violation::UnreadObjections {
             proposal: "parser".parse().unwrap(),
-            unanswered: vec![ObjectionId(1), ObjectionId(2)],
-            command: "countersign propose parser --answer o1=TEXT --answer o2=TEXT".to_owned(),
+            unread: vec![ObjectionId(1), ObjectionId(2)],
+            by: vec!["sec".parse().unwrap()],
         };
         let status = status_of(&violation.clone().into(), Time(0));
         assert_eq!(status.code(), Code::FailedPrecondition);
-        assert_eq!(reason_of(&status).as_deref(), Some("UNANSWERED_OBJECTIONS"));
+        assert_eq!(reason_of(&status).as_deref(), Some("UNREAD_OBJECTIONS"));
         let info = information(&status);
         assert_eq!(
-            (info.metadata["proposal"].as_str(), info.metadata["unanswered"].as_str()),
+            (info.metadata["proposal"].as_str(), info.metadata["unread"].as_str()),
             ("parser", "o1, o2")
         );
         let found = rejection_of(&status).unwrap();
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(found.violations[0].remedy, violation.remedy());
         let items = vec!["o1".to_owned(), "o2".to_owned()];
         let expected = proto::fact::Value::Texts(proto::Texts { items });
-        assert_eq!(found.violations[0].facts["unanswered"].value, Some(expected));
+        assert_eq!(found.violations[0].facts["unread"].value, Some(expected));
         assert_eq!(rejection_of(&Status::aborted("no details")), None);
     }
 

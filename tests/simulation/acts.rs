@@ -138,16 +138,59 @@ impl World<'_> {
         let who = Actor::Member(member.clone());
         self.perform(&who, &Command::Read(review::Read { subject }))?;
         let command = match self.dice.below(10) {
-            0..6 => self.object(reference),
-            6 => self.note(reference),
+            0..5 => self.object(reference),
+            5 | 6 => self.note(reference),
             _ => self.approve(member, reference),
         };
-        self.perform(&who, &command).map(|_| ())
+        let decision = self.perform(&who, &command)?;
+        if decision.outcome.is_ok() { self.hurry(&command) } else { Ok(()) }
     }
 
     fn act_of(&mut self, member: &MemberName) -> Verdict {
+        if self.dice.percent(15) {
+            return self.speak(member);
+        }
         let command = self.command(member);
-        self.perform(&Actor::Member(member.clone()), &command).map(|_| ())
+        let decision = self.perform(&Actor::Member(member.clone()), &command)?;
+        if decision.outcome.is_ok() { self.hurry(&command) } else { Ok(()) }
+    }
+
+    /// Somebody who didn't see what just happened confirms all the same.
+    fn hurry(&mut self, seen: &Command) -> Verdict {
+        let proposal = match seen {
+            Command::Withdraw(withdraw) => &withdraw.proposal,
+            Command::Note(note) => &note.reference.proposal,
+            Command::Object(object) => &object.reference.proposal,
+            Command::Propose(propose) => &propose.proposal,
+            Command::Overrule(_) | Command::Resolve(_) | Command::ReportPublish(_) => {
+                return self.confirm_something();
+            }
+            _ => return Ok(()),
+        };
+        if self.dice.percent(50) {
+            return Ok(());
+        }
+        let review = self.team.review();
+        let circle = review.proposal(proposal).and_then(|known| review.circle(&known.circle));
+        let Some(reference) = circle.map(|circle| review.circle_ref(1, circle)) else { return Ok(()) };
+        self.confirm(reference)
+    }
+
+    fn confirm_something(&mut self) -> Verdict {
+        let reference = self.circle_ref();
+        self.confirm(reference)
+    }
+
+    /// One who takes part confirms.
+    fn confirm(&mut self, reference: CircleRef) -> Verdict {
+        let charter = &self.team.adopted().expect("a world begins with its charter").charter;
+        let review = self.team.review();
+        let circle = review.circle(&reference.circle);
+        let part: Vec<MemberName> = circle
+            .map_or(Vec::new(), |circle| review.participants(charter, circle).into_iter().cloned().collect());
+        let Some(member) = self.dice.pick(&part).cloned() else { return Ok(()) };
+        let command = Command::Confirm(review::Confirm { reference });
+        self.perform(&Actor::Member(member), &command).map(|_| ())
     }
 
     /// The server does what it owes the world, or reports what is long past.
@@ -168,6 +211,7 @@ impl World<'_> {
         if self.dice.percent(10) {
             manifest = Digest::of_bytes([7; 32]);
         }
+        let failed = failure.is_some();
         let report = review::ReportPublish { circle, manifest, failure };
         let command = Command::ReportPublish(report);
         self.perform(&Actor::Server, &command)?;
@@ -175,7 +219,7 @@ impl World<'_> {
             // A crash between the effect and its record: it is reported again.
             self.perform(&Actor::Server, &command)?;
         }
-        Ok(())
+        if failed { self.hurry(&command) } else { Ok(()) }
     }
 
     fn command(&mut self, member: &MemberName) -> Command {
@@ -205,8 +249,8 @@ impl World<'_> {
                 proposal: self.proposal_name(member),
                 reason: self.text(),
             }),
-            84..91 => Command::Confirm(review::Confirm { reference: self.circle_ref() }),
-            91..94 => {
+            84..88 => Command::Confirm(review::Confirm { reference: self.circle_ref() }),
+            88..91 => {
                 let subject = match self.dice.below(4) {
                     0 => self.proposal_name(member).to_string(),
                     1 => self.objection(member).to_string(),
@@ -253,7 +297,9 @@ impl World<'_> {
         }
         let mut facts = ArtifactFacts { empty: self.dice.percent(4), ..offer.facts };
         if self.dice.percent(12) {
-            let author = self.dice.pick(&self.members).expect("a team has members").clone();
+            let reviewers = self.reviewers(&name);
+            let among = if self.dice.percent(50) { &reviewers } else { &self.members };
+            let author = self.dice.pick(among).expect("a proposal has reviewers").clone();
             let email = match self.dice.below(3) {
                 0 => format!("{author}@example.org"),
                 1 => format!("{author}@home.example"),
@@ -271,6 +317,12 @@ impl World<'_> {
         }
         let summary = if self.dice.percent(97) { "more" } else { LONG };
         review::Propose { facts, summary: summary.to_owned(), ..offer }
+    }
+
+    fn reviewers(&self, name: &ProposalName) -> Vec<MemberName> {
+        let charter = &self.team.adopted().expect("a world begins with its charter").charter;
+        let Some((phase, held)) = charter.deliverable(name) else { return self.members.clone() };
+        phase.reviewers_of(&held.producer).map(|edge| edge.reviewer.clone()).collect()
     }
 
     fn approve(&mut self, member: &MemberName, reference: VersionRef) -> Command {

@@ -238,7 +238,7 @@ impl Oracle {
                 let complete = self.history.circle_state(&event.circle) == "complete";
                 demand!("G6", complete, "{} wasn't complete and opened again", event.circle);
             }
-            Fact::Escalated(event) => self.escalated(event)?,
+            Fact::Escalated(event) => self.escalated(asked, event)?,
             Fact::EscalationClosed(event) => self.escalation_closed(asked, event)?,
         }
         Ok(())
@@ -563,8 +563,19 @@ impl Oracle {
         Ok(())
     }
 
-    fn escalated(&self, event: &Escalated) -> Verdict {
+    fn escalated(&self, asked: &Asked, event: &Escalated) -> Verdict {
         let all = self.history.escalations();
+        if event.cause == "asked" {
+            let subject = event.subject.as_str();
+            let own = asked.verb == "escalate" && event.member.as_ref() == Some(&asked.by);
+            demand!("G14", own && asked.subject == subject, "{} asked about {subject}", asked.by);
+            self.text("text", &event.text)?;
+            let proposal = subject.split('@').next().unwrap_or_default();
+            let known = self.history.remarks().iter().any(|remark| remark.id == subject)
+                || self.history.place(proposal).is_some()
+                || !self.history.circle_proposals(subject).is_empty();
+            demand!("G13", known, "nobody knows {subject}, and it is before a person");
+        }
         demand!("G13", event.id == format!("e{}", all.len() + 1), "{} is not the next escalation", event.id);
         demand!("G13", !event.text.trim().is_empty(), "{} says nothing", event.id);
         let again = all.iter().any(|(_, cause, subject, open)| {
@@ -643,6 +654,46 @@ impl Oracle {
                     |fact| matches!(fact, Fact::Escalated(event) if event.cause == "reviewer-not-eligible"),
                 );
                 demand!("G8", blocked == told, "{name}@{}: blocked {blocked}, told {told}", current.version);
+                let old = |subject: &str| {
+                    let version = subject.strip_prefix(name).and_then(|rest| rest.strip_prefix('@'));
+                    let number = version.and_then(|rest| rest.split(':').next());
+                    number.is_some_and(|number| number != current.version.to_string())
+                };
+                let stale = history
+                    .escalations()
+                    .into_iter()
+                    .find(|(_, cause, subject, open)| *open && *cause != "asked" && old(subject));
+                demand!("G13", stale.is_none(), "{stale:?} is past, and before a person");
+            }
+            "object" => {
+                let again = history.is_overruled(&asked.by, &asked.subject, asked.version.unwrap_or(0));
+                let told = history.escalations().iter().any(|(_, cause, subject, open)| {
+                    let of = format!("{}@{}:", asked.subject, asked.version.unwrap_or(0));
+                    *open && *cause == "overruled-again" && subject.starts_with(&of)
+                });
+                demand!(
+                    "G7",
+                    told || !again,
+                    "{} was overruled, objects again, and nobody is told",
+                    asked.by
+                );
+            }
+            "approve" | "resolve" | "overrule" => {
+                let closed = batch().find_map(|fact| match fact {
+                    Fact::Closed(event) => Some(event.proposal.as_str()),
+                    _ => None,
+                });
+                let Some(name) = closed else { return Ok(()) };
+                let open = history.remarks_on(name).iter().any(Remark::is_open_objection);
+                let round = history
+                    .escalations()
+                    .iter()
+                    .any(|(_, cause, subject, open)| *open && *cause == "round-limit" && *subject == name);
+                demand!(
+                    "G13",
+                    open || !round,
+                    "nothing on {name} is open, and its rounds are before a person"
+                );
             }
             _ => {}
         }

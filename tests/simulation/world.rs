@@ -9,7 +9,7 @@ use countersign::protocol::name::{Actor, CircleRef, Digest, MemberName, Objectio
 use countersign::protocol::review::{Circle, Proposal, ProposalState, Propose};
 use countersign::protocol::time::{Span, Time};
 use countersign::protocol::{
-    Adopt, Command, Decision, Event, Obligation, ObligationKind, Team, Violation, charter,
+    Adopt, Answer, Command, Decision, Event, Obligation, ObligationKind, Rejection, Team, Violation, charter,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -146,6 +146,12 @@ impl<'a> World<'a> {
         if let Some(story) = &mut self.story {
             story.push(line(now, who, command, &decision));
         }
+        if let Ok(Answer::Withdrawn { cooldown_until, .. }) = decision.outcome {
+            let cooldown =
+                self.oracle.history().charter().map_or(0, |charter| charter.limits.withdraw_cooldown);
+            let told = cooldown_until == at + Span(cooldown);
+            demand!("G5", told, "withdrawn at {at} and told to come back at {cooldown_until}");
+        }
         self.oracle.step(&asked(who, command), codes.as_deref(), facts)?;
         if !decision.events.is_empty() {
             self.agrees()?;
@@ -166,12 +172,17 @@ impl<'a> World<'a> {
             }
             let circle = history.circle_state(proposal.circle.as_str());
             let name = proposal.name.as_str();
+            let unmet = history.unmet(name);
+            let known = review
+                .circle(&proposal.circle)
+                .is_some_and(|circle| circle.unaccepted.contains(&proposal.name) == unmet.is_some());
+            demand!("G2", known, "{name} is taken for accepted, or isn't, and by the log {unmet:?}");
             let expected = match (circle, history.current(name)) {
                 ("open", None) => "to-deliver",
                 ("open", Some(_)) if history.is_withdrawn(name) => "withdrawn",
                 ("open", Some(_)) => {
                     let open = history.remarks_on(name).iter().any(Remark::is_open_objection);
-                    match (open, history.unmet(name)) {
+                    match (open, &unmet) {
                         (true, _) => "objected",
                         (false, Some(_)) => "under-review",
                         (false, None) => "accepted",
@@ -240,13 +251,22 @@ impl<'a> World<'a> {
         })
     }
 
-    /// G8, the strong form: what a member is told to do is accepted, or at least moves something.
+    /// G8, the strong form: what a member is told to do is accepted, and it is told something else
+    /// afterwards. A vote too many alone is refused, and goes to a person at that.
     pub fn obey(&mut self, obligation: &Obligation) -> Verdict {
         let command = told::command(self, &obligation.command);
         let command = command.map_err(|what| Broken { guarantee: "G8", what })?;
-        let decision = self.perform_at(self.now, &Actor::Member(obligation.member.clone()), &command)?;
-        let works = !decision.events.is_empty();
+        let who = Actor::Member(obligation.member.clone());
+        let decision = self.perform_at(self.now, &who, &command)?;
+        let limited = |rejection: &Rejection| rejection.code() == "VOTE_LIMIT" && !decision.events.is_empty();
+        let works = decision.outcome.as_ref().map_or_else(limited, |_| !decision.events.is_empty());
         demand!("G8", works, "{obligation:?} came to nothing: {:?}", decision.outcome);
+        let same = |owed: &Obligation| {
+            (&owed.id, &owed.member, &owed.command)
+                == (&obligation.id, &obligation.member, &obligation.command)
+        };
+        let again = self.owed().into_iter().find(same);
+        demand!("G8", again.is_none(), "{obligation:?} was done and is owed as before");
         Ok(())
     }
 
@@ -256,7 +276,9 @@ impl<'a> World<'a> {
         let proposal = self.team.review().proposal(&name);
         let after = proposal.map_or(0, Proposal::current_number);
         let producer = proposal.map_or("nobody", |proposal| proposal.producer.as_str());
-        let authors = vec![Identity { email: format!("{producer}@example.org"), name: producer.to_owned() }];
+        // Somebody who is no member may have written it; that makes it nobody else's work.
+        let host = if self.dice.percent(80) { "example.org" } else { "elsewhere.example" };
+        let authors = vec![Identity { email: format!("{producer}@{host}"), name: producer.to_owned() }];
         let paths = vec![RepoPath::from_bytes(format!("src/{producer}/lib.rs").as_bytes())];
         Propose {
             artifact: self.artifact(&format!("{name} fresh {}", self.offered)),

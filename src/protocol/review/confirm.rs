@@ -150,10 +150,10 @@ pub(in crate::protocol) fn report_publish(
     let mut events = vec![Event::from(published)];
     let others = review.circles().filter(|other| other.phase == circle.phase && other.name != circle.name);
     let last = others.into_iter().all(|other| other.state == CircleState::Published);
-    if let Some((index, _)) = charter.phase(&circle.phase).filter(|_| last) {
-        if let Some(next) = charter.phases.get(index + 1) {
-            events.push(PhaseOpened { phase: next.name.clone() }.into());
-        }
+    if let Some((index, _)) = charter.phase(&circle.phase).filter(|_| last)
+        && let Some(next) = charter.phases.get(index + 1)
+    {
+        events.push(PhaseOpened { phase: next.name.clone() }.into());
     }
     Decision::accept(events, Answer::Recorded)
 }

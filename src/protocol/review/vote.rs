@@ -287,6 +287,11 @@ fn check_vote_limit(
     unmet: &mut Vec<Violation>,
     events: &mut Vec<Event>,
 ) {
+    // On a version that is past, or final, no person could give the vote back by raising the limit.
+    let current = ballot.version.number == ballot.proposal.current_number();
+    if !current || !ask.circle_of(ballot.proposal).is_open() {
+        return;
+    }
     let Some(changes) = spent_changes(ask, ballot.version, kind) else { return };
     let escalation = escalate_spent(ask, ballot.proposal, ballot.version, changes, events);
     unmet.push(Violation::VoteLimit {

@@ -51,3 +51,13 @@ impl HomeLock {
         written.map_err(|error| io_fault("writing", &self.path, &error))
     }
 }
+
+impl Drop for HomeLock {
+    /// Closing the file is not enough: a child that was forked at this moment, and has not become its
+    /// program yet, shares the lock.
+    fn drop(&mut self) {
+        if let Err(error) = self.file.unlock() {
+            tracing::warn!(path = %self.path.display(), %error, "the lock ends with the process");
+        }
+    }
+}
