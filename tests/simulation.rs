@@ -10,7 +10,7 @@ use countersign::protocol::Event;
 use simulation::{Seen, run};
 
 /// Enough for every event and every code of the core, and bounded to seconds in a debug build.
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 160;
 const STEPS: usize = 250;
 
 #[test]

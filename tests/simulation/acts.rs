@@ -143,7 +143,14 @@ impl World<'_> {
             _ => self.approve(member, reference),
         };
         let decision = self.perform(&who, &command)?;
-        if decision.outcome.is_ok() { self.hurry(&command) } else { Ok(()) }
+        if decision.outcome.is_err() {
+            return Ok(());
+        }
+        if self.dice.percent(15) {
+            // Once more: a second objection to the same version, or a note too many.
+            self.perform(&who, &command)?;
+        }
+        self.hurry(&command)
     }
 
     fn act_of(&mut self, member: &MemberName) -> Verdict {
@@ -157,28 +164,25 @@ impl World<'_> {
 
     /// Somebody who didn't see what just happened confirms all the same.
     fn hurry(&mut self, seen: &Command) -> Verdict {
-        let proposal = match seen {
-            Command::Withdraw(withdraw) => &withdraw.proposal,
-            Command::Note(note) => &note.reference.proposal,
-            Command::Object(object) => &object.reference.proposal,
-            Command::Propose(propose) => &propose.proposal,
-            Command::Overrule(_) | Command::Resolve(_) | Command::ReportPublish(_) => {
-                return self.confirm_something();
-            }
-            _ => return Ok(()),
-        };
-        if self.dice.percent(50) {
-            return Ok(());
-        }
         let review = self.team.review();
-        let circle = review.proposal(proposal).and_then(|known| review.circle(&known.circle));
-        let Some(reference) = circle.map(|circle| review.circle_ref(1, circle)) else { return Ok(()) };
-        self.confirm(reference)
-    }
-
-    fn confirm_something(&mut self) -> Verdict {
-        let reference = self.circle_ref();
-        self.confirm(reference)
+        let home = |id: ObjectionId| review.objection(id).map(|(proposal, _)| proposal.circle.clone());
+        let of = |name: &ProposalName| review.proposal(name).map(|proposal| proposal.circle.clone());
+        let circle = match seen {
+            Command::Withdraw(withdraw) => of(&withdraw.proposal),
+            Command::Note(note) => of(&note.reference.proposal),
+            Command::Object(object) => of(&object.reference.proposal),
+            Command::Propose(propose) => of(&propose.proposal),
+            Command::Overrule(overrule) => home(overrule.objection),
+            Command::Resolve(resolve) => home(resolve.objection),
+            Command::ReportPublish(report) => Some(report.circle.clone()),
+            _ => None,
+        };
+        let reference =
+            circle.and_then(|name| review.circle(&name)).map(|circle| review.circle_ref(1, circle));
+        match reference {
+            Some(reference) if self.dice.percent(60) => self.confirm(reference),
+            _ => Ok(()),
+        }
     }
 
     /// One who takes part confirms.
