@@ -183,7 +183,7 @@ impl Client for Approver {
 
 impl Teams {
     async fn start(folder: &std::path::Path) -> Self {
-        let home = Home::create(&folder.join(".countersign")).expect("a fresh home");
+        let home = Home::create(folder.join(".countersign")).expect("a fresh home");
         let mut tokens = Vec::new();
         for index in 0..TEAMS {
             let charter =

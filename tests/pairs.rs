@@ -12,9 +12,11 @@ use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
 use countersign::protocol::escalation::{Cause, Escalate};
 use countersign::protocol::name::{Actor, Digest, MemberName, Seq};
 use countersign::protocol::review::{
-    Approve, CircleState, Confirm, Note, Object, Overrule, Proposal, Propose, PublishFailure, Read,
-    ReadObjections, ReportPublish, Resolve, VoteKind, Withdraw,
+    Approve, Circle, CircleState, Confirm, Note, Object, Overrule, Proposal, Propose, PublishFailure, Read,
+    ReadObjections, ReportPublish, RequirementState, Resolve, SETTLED_BY_STATE, VoteKind, Withdraw,
+    requirement,
 };
+use countersign::protocol::rule::Rule;
 use countersign::protocol::time::{Span, Time};
 use countersign::protocol::{Adopt, Command, Event, Team, charter};
 use sha2::{Digest as _, Sha256};
@@ -136,6 +138,7 @@ impl Stage {
                 .any(|name| !team.obligations_around(judge, self.now, Some(name)).is_empty());
             let cooling = team.next_deadline(self.now).is_some();
             assert!(!circle.is_open() || owed || cooling, "after {after}: nobody owes in {}", circle.name);
+            self.settled_as_the_rules_say(judge, circle, after);
             let Some(completed) = &circle.completed else { continue };
             for entry in &completed.entries {
                 let proposal = review.proposal(&entry.proposal).unwrap();
@@ -164,6 +167,23 @@ impl Stage {
             }
         }
         assert_eq!(self.replayed(), format!("{:?}", self.team), "after {after}: the log tells it all");
+    }
+
+    /// Where the state says that a circle is settled, the rules that it speaks for all pass; where it
+    /// says that it isn't, one of them denies.
+    fn settled_as_the_rules_say(&self, judge: &CelJudge, circle: &Circle, after: &str) {
+        if !circle.is_open() {
+            return;
+        }
+        let (team, charter) = (&self.team, &self.team.adopted().unwrap().charter);
+        for confirmer in team.review().participants(charter, circle) {
+            let spoken_for = |rule: &Rule| SETTLED_BY_STATE.contains(&rule.id.as_str());
+            let asked = requirement::of_circle_by(team, charter, judge, circle, confirmer, spoken_for);
+            let denied = asked
+                .iter()
+                .any(|asked| matches!(asked.state, RequirementState::Unsatisfied | RequirementState::Error));
+            assert_eq!(team.review().is_settled(circle), !denied, "after {after}: {asked:#?}");
+        }
     }
 
     /// The state that the stored log gives.

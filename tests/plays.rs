@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use countersign::protocol::Violation;
 use countersign::protocol::time::Span;
@@ -56,26 +56,30 @@ fn against_a_server_that_ends_after_each_command() {
     }
 }
 
-/// Codes that the server gives before the core is asked, or that need a part that is not there yet.
-/// Each is shown by the test named beside it.
-const SHOWN_ELSEWHERE: &[(&str, &str)] = &[
-    ("NOT_ADOPTED", "pairs::a_team_without_a_charter_does_nothing"),
-    ("NOT_STAGED", "server::a_commit_that_was_not_pushed_is_refused"),
-    ("ARTIFACT_TOO_LARGE", "server::what_is_too_large_is_refused"),
-    ("PATH_UNSAFE", "server::an_unsafe_path_is_refused"),
-    ("ARTIFACT_KIND_UNFIT", "server::a_bundle_for_a_repository_is_refused"),
+/// Codes that the server gives before the core is asked, or that no member of a play can meet: each with
+/// the file and the test that show it.
+const SHOWN_ELSEWHERE: &[(&str, &str, &str)] = &[
+    ("NOT_ADOPTED", "pairs.rs", "a_team_without_a_charter_does_nothing"),
+    ("NOT_STAGED", "server/repository.rs", "a_commit_is_staged_proposed_and_pinned"),
+    ("ARTIFACT_TOO_LARGE", "server/bundles.rs", "a_bundle_that_cannot_be_taken_is_refused_by_its_place"),
+    ("PATH_UNSAFE", "server/bundles.rs", "a_bundle_that_cannot_be_taken_is_refused_by_its_place"),
+    ("ARTIFACT_KIND_UNFIT", "server/bundles.rs", "a_bundle_that_cannot_be_taken_is_refused_by_its_place"),
 ];
 
 #[test]
 fn every_code_is_shown_by_a_play() {
     let shown = play::codes_shown();
-    let elsewhere: BTreeMap<&str, &str> = SHOWN_ELSEWHERE.iter().copied().collect();
+    let elsewhere: BTreeSet<&str> = SHOWN_ELSEWHERE.iter().map(|(code, ..)| *code).collect();
     let known: BTreeSet<&str> = Violation::CODES.iter().map(|(code, _)| *code).collect();
     let missing: Vec<&&str> =
-        known.iter().filter(|code| !shown.contains(**code) && !elsewhere.contains_key(**code)).collect();
+        known.iter().filter(|code| !shown.contains(**code) && !elsewhere.contains(**code)).collect();
     assert!(missing.is_empty(), "no play shows {missing:?}");
-    for (code, test) in elsewhere {
+    for (code, file, test) in SHOWN_ELSEWHERE {
         assert!(known.contains(code), "{test} shows {code}, which nothing can give");
-        assert!(!shown.contains(code), "a play shows {code}, not only {test}");
+        assert!(!shown.contains(*code), "a play shows {code}, not only {test}");
+        let text = std::fs::read_to_string(play::tests_folder().join(file)).unwrap();
+        let body = text.split(&format!("fn {test}(")).nth(1);
+        let body = body.unwrap_or_else(|| panic!("{file} has no {test}")).split("\n}\n").next().unwrap();
+        assert!(body.contains(&format!("\"{code}\"")), "{test} in {file} does not show {code}");
     }
 }

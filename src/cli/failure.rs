@@ -276,9 +276,12 @@ impl From<store::Fault> for Failure {
                 .with("sequence", found.0.saturating_add(1))
                 .with("found", found.0)
                 .with("witnessed", witnessed.0),
-            store::Fault::Witness { path, .. } => {
-                Self::refused("LOG_DAMAGED", message, RESTORE).with("path", path)
-            }
+            store::Fault::Witness { path, .. } => Self::refused(
+                "LOG_DAMAGED",
+                message,
+                "put the witness back with its database, or, if that is lost: countersign verify --accept-head",
+            )
+            .with("path", path),
             store::Fault::Held { holder } => {
                 Self::refused("HOME_HELD", message, "stop that server, or use another home: COUNTERSIGN_HOME")
                     .with("holder", holder)

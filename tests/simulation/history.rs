@@ -343,6 +343,23 @@ impl History {
         all
     }
 
+    /// Whose open escalations these are: of that cause on that subject.
+    pub fn before_a_person(&self, cause: &str, subject: &str) -> Vec<Option<&str>> {
+        let open: Vec<&str> =
+            self.escalations().into_iter().filter(|(.., open)| *open).map(|(id, ..)| id).collect();
+        let mut members = Vec::new();
+        for (_, _, fact) in self.facts() {
+            if let Fact::Escalated(event) = fact
+                && event.cause == cause
+                && event.subject == subject
+                && open.contains(&event.id.as_str())
+            {
+                members.push(event.member.as_deref());
+            }
+        }
+        members
+    }
+
     /// Whether that member stands by a confirmation of exactly that manifest.
     pub fn confirms(&self, member: &str, circle: &str, manifest: &str) -> bool {
         let mut stands = false;

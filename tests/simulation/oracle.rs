@@ -578,9 +578,13 @@ impl Oracle {
         }
         demand!("G13", event.id == format!("e{}", all.len() + 1), "{} is not the next escalation", event.id);
         demand!("G13", !event.text.trim().is_empty(), "{} says nothing", event.id);
-        let again = all.iter().any(|(_, cause, subject, open)| {
-            *open && *cause == event.cause && *subject == event.subject && event.cause != "asked"
-        });
+        // Each reviewer has a vote limit of its own; everything else is before a person once.
+        let known = self.history.before_a_person(&event.cause, &event.subject);
+        let again = match event.cause.as_str() {
+            "asked" => false,
+            "vote-limit" => known.contains(&event.member.as_deref()),
+            _ => !known.is_empty(),
+        };
         demand!("G13", !again, "{} on {} is before a person already", event.cause, event.subject);
         Ok(())
     }

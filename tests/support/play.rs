@@ -181,9 +181,14 @@ pub fn play_all<S: Stage>(make: impl Fn(&str) -> S) {
     assert!(failures.is_empty(), "{} plays went otherwise:\n\n{}", failures.len(), failures.join("\n"));
 }
 
+/// Where the tests stand.
+pub fn tests_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
+}
+
 /// Every play's path, sorted.
 pub fn play_files() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plays");
+    let root = tests_folder().join("plays");
     let mut files = Vec::new();
     for folder in
         std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir())

@@ -36,6 +36,7 @@ pub use state::{
 
 pub(super) use closing::{overrule, resolve};
 pub(super) use confirm::{confirm, report_publish};
+pub use obligations::SETTLED_BY_STATE;
 pub(super) use obligations::obligations;
 pub(super) use propose::propose;
 pub(super) use read::{read, read_objections};
