@@ -133,7 +133,7 @@ async fn load<C: Client>(clients: usize, seconds: u64, client: impl Fn(usize) ->
 }
 
 fn histogram() -> Histogram<u64> {
-    Histogram::new(3).expect("three digits are in range")
+    Histogram::new_with_bounds(1, 60_000_000, 3).expect("a minute in microseconds, to three digits")
 }
 
 async fn connect(addr: std::net::SocketAddr) -> Vec<Channel> {
