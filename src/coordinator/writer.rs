@@ -166,9 +166,11 @@ fn commit(writer: &mut dyn Writer, queued: Vec<Queued>) -> Result<(), String> {
             }
             return Ok(());
         }
+        // What was decided isn't void: nobody reads the log again in this process, since what a failed
+        // flush left there may be gone after the next.
         Err(CommitFault::Unknown { reason }) => {
             for (item, _) in waiting {
-                item.void(&Refusal::Unknown { reason: reason.clone() });
+                answer(item.reply, Some(&Refusal::Unknown { reason: reason.clone() }));
             }
             return Err(reason);
         }

@@ -137,13 +137,16 @@ pub struct Refusal {
     pub remedy: String,
 }
 
+/// Name, current reference, state, approvals that count, open objections.
+pub type ProposalLine = (String, String, String, Vec<String>, Vec<String>);
+
 /// The standing that everybody can see.
 #[derive(Clone, Debug, Default)]
 pub struct Standing {
     /// Circle by circle: name, exact reference, state, confirmed.
     pub circles: Vec<(String, String, String, Vec<String>)>,
-    /// Proposal by proposal: name, current reference, state, approvals that count, open objections.
-    pub proposals: Vec<(String, String, String, Vec<String>, Vec<String>)>,
+    /// Proposal by proposal.
+    pub proposals: Vec<ProposalLine>,
     /// Member, kind, subject, command; oldest first.
     pub obligations: Vec<(String, String, String, String)>,
     /// Open ones: id, cause, subject.
@@ -525,7 +528,7 @@ impl Args {
         while let Some(word) = words.next() {
             match word.strip_prefix("--") {
                 Some(flag) if Self::FLAGS.contains(&flag) => {
-                    args.options.push((flag.to_owned(), String::new()))
+                    args.options.push((flag.to_owned(), String::new()));
                 }
                 Some(option) => args.options.push((option.to_owned(), words.next().unwrap().clone())),
                 None => args.positional.push(word.clone()),
@@ -609,10 +612,9 @@ fn words(line: &str) -> Vec<String> {
         }
         // `a*70000` stands for that many letters.
         if let Some((letter, count)) = word.split_once('*').filter(|(letter, _)| letter.chars().count() == 1)
+            && let Ok(count) = count.parse()
         {
-            if let Ok(count) = count.parse() {
-                *word = letter.repeat(count);
-            }
+            *word = letter.repeat(count);
         }
     }
     words

@@ -43,7 +43,7 @@ impl Served {
         if in_git {
             seed(folder.path());
         }
-        let home = Home::create(&folder.path().join(".countersign")).unwrap();
+        let home = Home::create(folder.path().join(".countersign")).unwrap();
         let clock = Arc::new(HandClock::at(opening()));
         let file = format!("{name}.toml");
         let adding = operator::add_team_by(clock.clone(), &home, &file, text.as_bytes(), folder.path());

@@ -1,0 +1,241 @@
+//! The stored form of each event, pinned: a log that was written stays readable for ever.
+//!
+//! A snapshot here never changes. A new form gets the next number, a case of its own, and the old case
+//! still decodes.
+
+// clippy.toml allows it in tests, but takes only functions marked as tests for such.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+
+use countersign::protocol::artifact::{Artifact, ArtifactKind, Identity, RepoPath};
+use countersign::protocol::escalation::{Cause, Decision, Escalated, EscalationClosed};
+use countersign::protocol::event::Unreadable;
+use countersign::protocol::name::{Digest, Lens, MemberName, ProposalName};
+use countersign::protocol::review::{
+    Approved, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry, Confirmed,
+    CountedApproval, Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed, Run, VersionRead, Withdrawn,
+};
+use countersign::protocol::{Answer, CharterAdopted, Event, PhaseOpened, charter};
+
+fn parser() -> ProposalName {
+    "parser".parse().unwrap()
+}
+
+fn member(name: &str) -> MemberName {
+    name.parse().unwrap()
+}
+
+fn lenses() -> Vec<Lens> {
+    vec!["security".parse().unwrap()]
+}
+
+fn digest(digit: &str) -> Digest {
+    digit.repeat(64).parse().unwrap()
+}
+
+fn run() -> Run {
+    Run { command: "cargo test".to_owned(), exit: Some(0), output: Some("ok\n".to_owned()) }
+}
+
+/// Every event, with all that it can hold and with as little as it can hold.
+fn every_event() -> Vec<Event> {
+    let text = include_str!("plays/charters/solo.toml");
+    let commit: Digest = "1".repeat(40).parse().unwrap();
+    let artifact = |kind, base| Artifact {
+        kind,
+        digest: commit.clone(),
+        content: "2".repeat(40).parse().unwrap(),
+        base,
+    };
+    let author = Identity { email: "app@example.org".to_owned(), name: "App \u{202e}".to_owned() };
+    let proposed = Proposed {
+        proposal: parser(),
+        version: 2,
+        producer: member("app"),
+        artifact: artifact(ArtifactKind::Commit, Some("3".repeat(40).parse().unwrap())),
+        summary: "Streaming \"parser\"\n".to_owned(),
+        answers: [("o1".parse().unwrap(), "moved it".to_owned())].into(),
+        paths: vec![RepoPath::from_bytes(b"src/\xff.rs")],
+        authors: vec![author],
+        round: true,
+    };
+    let bare = Proposed {
+        artifact: artifact(ArtifactKind::Bundle, None),
+        answers: Default::default(),
+        paths: Vec::new(),
+        authors: Vec::new(),
+        round: false,
+        ..proposed.clone()
+    };
+    let approved = Approved {
+        proposal: parser(),
+        version: 2,
+        by: member("sec"),
+        lenses: lenses(),
+        checked: vec!["src/lexer.rs:80-140".parse().unwrap()],
+        ran: vec![run()],
+    };
+    let objected = Objected {
+        id: "o1".parse().unwrap(),
+        proposal: parser(),
+        version: 1,
+        by: member("sec"),
+        lenses: lenses(),
+        text: "overflows".to_owned(),
+        at: vec!["src/lexer.rs:112".parse().unwrap()],
+        failing_test: Some(Run { exit: None, output: None, ..run() }),
+    };
+    let noted = Noted {
+        id: "o2".parse().unwrap(),
+        proposal: parser(),
+        version: 1,
+        by: member("arch"),
+        lenses: lenses(),
+        text: "a nicer name?".to_owned(),
+        at: vec!["src/lexer.rs".parse().unwrap()],
+    };
+    let closed = |how, reason: Option<&str>| ObjectionClosed {
+        id: "o1".parse().unwrap(),
+        proposal: parser(),
+        by: member("sec"),
+        how,
+        version: 2,
+        reason: reason.map(str::to_owned),
+    };
+    let counted = |by: &str, overruled| CountedApproval {
+        by: member(by),
+        lens: "security".parse().unwrap(),
+        version: 2,
+        overruled,
+    };
+    let entry = CompletedEntry {
+        proposal: parser(),
+        version: 2,
+        digest: commit.clone(),
+        approvals: vec![counted("sec", false), counted("arch", true)],
+    };
+    let circle = || "implement".parse().unwrap();
+    let escalated = Escalated {
+        id: "e1".parse().unwrap(),
+        cause: Cause::RoundLimit,
+        subject: "parser".to_owned(),
+        proposal: Some(parser()),
+        member: Some(member("sec")),
+        text: "both sides' words".to_owned(),
+    };
+    let answered = EscalationClosed {
+        id: "e1".parse().unwrap(),
+        by: Some(member("dana")),
+        decision: Some(Decision::RaiseLimit),
+        reason: "one more".to_owned(),
+    };
+    vec![
+        CharterAdopted {
+            revision: 1,
+            digest: digest("a"),
+            reason: None,
+            text: text.to_owned(),
+            charter: charter::parse("charter.toml", text).unwrap(),
+        }
+        .into(),
+        PhaseOpened { phase: "implement".parse().unwrap() }.into(),
+        proposed.into(),
+        bare.into(),
+        VersionRead { proposal: parser(), version: 2, by: member("sec") }.into(),
+        ObjectionsRead { proposal: parser(), by: member("app"), objections: vec!["o1".parse().unwrap()] }
+            .into(),
+        approved.clone().into(),
+        Approved { checked: Vec::new(), ran: Vec::new(), ..approved }.into(),
+        objected.clone().into(),
+        Objected { at: Vec::new(), failing_test: None, ..objected }.into(),
+        noted.into(),
+        closed(Closing::Resolved, None).into(),
+        closed(Closing::Mistaken, Some("read the wrong file")).into(),
+        closed(Closing::Overruled, Some("we ship")).into(),
+        Withdrawn { proposal: parser(), version: 2, by: member("app"), reason: "one more look".to_owned() }
+            .into(),
+        Confirmed { circle: circle(), manifest: digest("b"), by: member("arch") }.into(),
+        CircleCompleted { circle: circle(), manifest: digest("b"), entries: vec![entry] }.into(),
+        CirclePublished { circle: circle(), manifest: digest("b") }.into(),
+        CircleReopened { circle: circle(), because: "it conflicts".to_owned(), owing: vec![parser()] }.into(),
+        escalated.clone().into(),
+        Escalated { cause: Cause::Asked, proposal: None, member: None, ..escalated }.into(),
+        answered.clone().into(),
+        EscalationClosed { by: None, decision: None, ..answered }.into(),
+    ]
+}
+
+#[test]
+fn the_stored_form_of_each_event_is_pinned() {
+    let mut pinned = String::new();
+    for event in every_event() {
+        let mut body = event.encode();
+        if let Event::CharterAdopted(_) = event {
+            // The text stands whole beside what it was read as; the latter is what has a form.
+            let mut json: serde_json::Value = serde_json::from_str(&body).unwrap();
+            json["text"] = "…".into();
+            body = json.to_string();
+        }
+        pinned.push_str(&format!("{} {}\n{body}\n\n", event.kind(), event.schema()));
+    }
+    insta::assert_snapshot!(pinned);
+}
+
+#[test]
+fn each_event_reads_back_as_it_was_written() {
+    for event in every_event() {
+        let read = Event::decode(event.kind(), event.schema(), &event.encode()).unwrap();
+        assert_eq!(read, event);
+        assert_eq!(read.encode(), event.encode());
+    }
+    let pinned: BTreeSet<&str> = every_event().iter().map(Event::kind).collect();
+    let known: BTreeSet<&str> = Event::KINDS.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(pinned, known, "every event is pinned");
+}
+
+#[test]
+fn an_event_that_this_version_does_not_know_is_refused_by_name() {
+    let unknown = Event::decode("teleported", 1, "{}");
+    assert!(matches!(unknown, Err(Unreadable::Unknown { kind, schema: 1 }) if kind == "teleported"));
+    let newer = Event::decode("withdrawn", 2, "{}");
+    assert!(matches!(newer, Err(Unreadable::Unknown { schema: 2, .. })));
+    let torn = Event::decode("withdrawn", 1, "{\"proposal\":");
+    assert!(matches!(torn, Err(Unreadable::Form { .. })));
+}
+
+#[test]
+fn the_stored_form_of_each_answer_is_pinned() {
+    let reference: countersign::protocol::name::VersionRef = "parser@2:41d0c9aa1e53".parse().unwrap();
+    let answers = [
+        Answer::Adopted { revision: 1 },
+        Answer::Proposed {
+            reference: reference.clone(),
+            digest: digest("a"),
+            escalated: vec!["e1".parse().unwrap()],
+        },
+        Answer::Read { reference: reference.clone() },
+        Answer::ObjectionsRead { proposal: parser() },
+        Answer::Approved { reference: reference.clone(), resolved: vec!["o1".parse().unwrap()] },
+        Answer::Raised { objection: "o1".parse().unwrap(), reference },
+        Answer::ObjectionClosed { objection: "o1".parse().unwrap() },
+        Answer::Withdrawn {
+            cooldown_until: "2026-01-01T09:00:00Z".parse().unwrap(),
+            flips: 1,
+            flips_left: 1,
+        },
+        Answer::Confirmed {
+            circle: "implement:3fa91c20d8e7".parse().unwrap(),
+            complete: false,
+            waiting_for: vec![member("sec")],
+        },
+        Answer::Escalated { escalation: "e1".parse().unwrap() },
+        Answer::EscalationAnswered { escalation: "e1".parse().unwrap() },
+        Answer::Recorded,
+    ];
+    let lines: Vec<String> = answers.iter().map(|answer| serde_json::to_string(answer).unwrap()).collect();
+    for (line, answer) in lines.iter().zip(&answers) {
+        assert_eq!(serde_json::from_str::<Answer>(line).unwrap(), *answer);
+    }
+    insta::assert_snapshot!(lines.join("\n"));
+}
