@@ -96,13 +96,13 @@ impl Source {
 }
 
 impl OutputFile {
-    /// What the command printed; bytes that are no UTF-8 stand as \xNN.
+    /// What the command printed; NUL and bytes that are no UTF-8 stand as \xNN.
     pub fn read(&self) -> Result<String, Failure> {
         use std::fmt::Write;
         let bytes = self.0.read("output")?;
         let mut out = String::with_capacity(bytes.len());
         for chunk in bytes.utf8_chunks() {
-            out.push_str(chunk.valid());
+            out.push_str(&chunk.valid().replace('\0', "\\x00"));
             for byte in chunk.invalid() {
                 write!(out, "\\x{byte:02x}").expect("a String takes every write");
             }

@@ -298,11 +298,20 @@ impl Team {
 }
 
 impl<'a> Ask<'a> {
-    /// Refuses a text that is longer than the charter allows.
+    /// Refuses a text that is longer than the charter allows, or that holds a NUL: half the tools that read
+    /// a log would show it cut there.
     pub(super) fn check_text(&self, what: &str, text: &str, unmet: &mut Vec<Violation>) {
         let limit = u64::from(self.charter.limits.text_bytes);
         if text.len() as u64 > limit {
             unmet.push(Violation::TextTooLarge { what: what.to_owned(), bytes: text.len() as u64, limit });
+        }
+        if let Some(at) = text.find('\0') {
+            unmet.push(Violation::Malformed {
+                argument: what.to_owned(),
+                expected: "plain text".to_owned(),
+                given: format!("a NUL at byte {at}"),
+                form: "a text without NUL".to_owned(),
+            });
         }
     }
 

@@ -1,7 +1,7 @@
 //! The charter: who produces, who reviews whom and through which lens, and within which limits.
 //!
 //! [`Charter`] is a charter that was read and checked: it can be satisfied, and every name in it is
-//! known. [`parse`] makes one from `charter.toml`, or says at which line and column it can't.
+//! known. [`parse()`] makes one from `charter.toml`, or says at which line and column it can't.
 //! A charter is adopted as an event and stored whole, so these types are part of the log's format.
 
 mod changes;
