@@ -14,10 +14,10 @@ use std::task::Poll;
 use countersign::coordinator::{Coordinator, HandClock, Refusal, RequestKey, TeamHandle};
 use countersign::judge::CelJudge;
 use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
-use countersign::protocol::name::{Actor, Digest, MemberName, TeamName};
+use countersign::protocol::name::{Actor, Digest, MemberName, Seq, TeamName};
 use countersign::protocol::review::{Propose, Read, Withdraw};
 use countersign::protocol::time::Time;
-use countersign::protocol::{Adopt, Command, charter};
+use countersign::protocol::{Adopt, Command, Team, charter};
 use countersign::store::memory::{MemoryStore, NextCommit};
 use countersign::store::{Batch, CommitFault, Credential, Fault, Head, Reader, Refused, Writer};
 
@@ -199,12 +199,19 @@ async fn a_commit_that_stored_nothing_undoes_what_was_decided_on_it_and_the_next
     assert!(waits(&mut proposed).await);
     let mut withdrawn = Box::pin(team.submit(app(), withdraw(), None));
     assert!(waits(&mut withdrawn).await);
+    let mut seen = Box::pin(team.read(|team, _| team.review().proposals().next().unwrap().current_number()));
+    assert!(waits(&mut seen).await);
 
     gate.open.send(()).unwrap();
     gate.open.send(()).unwrap();
     assert!(matches!(proposed.await, Err(Refusal::NotStored { .. })));
     assert!(matches!(withdrawn.await, Err(Refusal::NotStored { .. })), "it was decided on what is void");
     assert_eq!(store.reader().head(team.name()).unwrap().seq.0, 2, "the log holds the charter and its phase");
+
+    // Who looked meanwhile saw what is void, and looks again; nobody needs to ask for anything first.
+    assert_eq!(seen.await.unwrap(), (0, Seq(2)));
+    let look = |team: &Team, _| team.review().proposals().next().unwrap().current_number();
+    assert_eq!(team.read(look).await.unwrap(), (0, Seq(2)), "reads go on");
 
     // The same request is as fresh as before, and the state is that of the log.
     for _ in 0..4 {

@@ -194,8 +194,19 @@ impl Coordinator {
 /// Why a lock can't be poisoned: nothing panics while it is held.
 const UNPOISONED: &str = "nothing panics while it holds this lock";
 
-/// The two ends of what is stored of a team's log.
-type Stored = (watch::Sender<u64>, watch::Receiver<u64>);
+/// How far a team's log is, beside what its task has decided.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    /// The last row that is stored.
+    stored: u64,
+    /// Raised when what was decided is void, since a commit stored nothing.
+    epoch: u64,
+    /// The epoch in which the state was last read from the log.
+    loaded: u64,
+}
+
+/// The two ends of a team's progress.
+type Progressing = (watch::Sender<Progress>, watch::Receiver<Progress>);
 
 /// Where an answer goes.
 type Reply = oneshot::Sender<Result<Done, Refusal>>;

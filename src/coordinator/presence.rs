@@ -15,6 +15,11 @@ pub enum Presence {
 }
 
 impl Presence {
+    /// The one of that stable name; a name that this version doesn't know is nobody's presence now.
+    pub fn named(name: &str) -> Self {
+        if name == Self::NotJoined.as_str() { Self::NotJoined } else { Self::Offline }
+    }
+
     /// Its stable name.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,7 +1,6 @@
 //! One team's task: it alone decides for its team, one command after the other.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +8,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::presence::{LastSeen, Wake};
 use super::writer::{Queued, WriterHandle};
-use super::{Clock, Reply, Stored, UNPOISONED};
+use super::{Clock, Progress, Progressing, Reply, UNPOISONED};
 use crate::protocol::name::{Actor, Digest, MemberName, ProposalName, Seq, TeamName};
 use crate::protocol::review::ReportPublish;
 use crate::protocol::rule::Judge;
@@ -23,8 +22,9 @@ const INBOX_MAX: usize = 1024;
 /// Rows that are read at a time when a log is replayed.
 const REPLAY_ROWS: usize = 4096;
 
-/// Requests whose answers are kept in memory; older ones are looked up in the log.
-const REQUESTS_KEPT: usize = 1024;
+/// Requests whose answers are kept in memory; older ones are looked up in the log. More than can wait
+/// for a commit, so that one is always in the one or in the other.
+const REQUESTS_KEPT: usize = 8192;
 
 /// What settles a repeated request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,10 +110,8 @@ pub struct TeamHandle {
 struct Shared {
     /// The state after everything that was decided, stored or not.
     team: RwLock<Team>,
-    /// How far the log is stored.
-    stored: Stored,
-    /// Raised when what was decided is void.
-    epoch: Arc<AtomicU64>,
+    /// How far the log is.
+    progress: Progressing,
     seen: Mutex<LastSeen>,
     judge: Arc<dyn Judge>,
     clock: Arc<dyn Clock>,
@@ -136,15 +134,9 @@ impl TeamHandle {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Fault> {
         let team = replay(&*reader, &name)?;
-        let stored = watch::channel(team.seq().0);
-        let shared = Arc::new(Shared {
-            team: RwLock::new(team),
-            stored,
-            epoch: Arc::default(),
-            seen: Mutex::default(),
-            judge,
-            clock,
-        });
+        let progress = watch::channel(Progress { stored: team.seq().0, ..Progress::default() });
+        let shared =
+            Arc::new(Shared { team: RwLock::new(team), progress, seen: Mutex::default(), judge, clock });
         let (inbox, commands) = mpsc::channel(INBOX_MAX);
         let handle = Self { name: name.clone(), inbox, shared: shared.clone() };
         let task = Task {
@@ -155,6 +147,7 @@ impl TeamHandle {
             inbox: handle.inbox.downgrade(),
             recent: Recent::default(),
             epoch: 0,
+            unreadable: false,
             performing: BTreeSet::new(),
         };
         tokio::spawn(task.run(commands));
@@ -180,15 +173,23 @@ impl TeamHandle {
         answer.await.unwrap_or(Err(Refusal::Ended))
     }
 
-    /// Looks at the team, then waits until all that was seen is stored. `look` runs under a short lock:
-    /// it must not wait for anything.
-    pub async fn read<T>(&self, look: impl FnOnce(&Team, Time) -> T) -> Result<(T, Seq), Refusal> {
-        let (seen, seq) = {
-            let team = self.shared.team.read().expect(UNPOISONED);
-            (look(&team, self.shared.clock.now()), team.seq())
-        };
-        self.wait_until_stored(seq).await?;
-        Ok((seen, seq))
+    /// Looks at the team, then waits until all that was seen is stored; where a commit stored nothing,
+    /// looks again. `look` runs under a short lock: it must not wait for anything.
+    pub async fn read<T>(&self, look: impl Fn(&Team, Time) -> T) -> Result<(T, Seq), Refusal> {
+        let mut progress = self.shared.progress.1.clone();
+        loop {
+            let loaded = progress.wait_for(|progress| progress.loaded == progress.epoch).await;
+            let epoch = loaded.map_err(|_| Refusal::Ended)?.epoch;
+            let (seen, seq) = {
+                let team = self.shared.team.read().expect(UNPOISONED);
+                (look(&team, self.shared.clock.now()), team.seq())
+            };
+            let void = |progress: &Progress| progress.epoch != epoch;
+            let reached = progress.wait_for(|progress| progress.stored >= seq.0 || void(progress)).await;
+            if !void(&*reached.map_err(|_| Refusal::Ended)?) {
+                return Ok((seen, seq));
+            }
+        }
     }
 
     /// Looks at what every event so far, stored or not, adds up to. For what can't be taken back by a
@@ -204,8 +205,8 @@ impl TeamHandle {
 
     /// Waits until the log is stored up to that place.
     pub async fn wait_until_stored(&self, seq: Seq) -> Result<(), Refusal> {
-        let mut stored = self.shared.stored.1.clone();
-        stored.wait_for(|stored| *stored >= seq.0).await.map_err(|_| Refusal::Ended)?;
+        let mut progress = self.shared.progress.1.clone();
+        progress.wait_for(|progress| progress.stored >= seq.0).await.map_err(|_| Refusal::Ended)?;
         Ok(())
     }
 }
@@ -235,7 +236,10 @@ struct Task {
     /// The way back to this task, for reports on effects; weak, so that it does not keep it alive.
     inbox: mpsc::WeakSender<Submitted>,
     recent: Recent,
+    /// The epoch of the state that it decides on.
     epoch: u64,
+    /// Whether the log couldn't be read again; the next command tries.
+    unreadable: bool,
     /// Effects under way.
     performing: BTreeSet<Effect>,
 }
@@ -243,30 +247,52 @@ struct Task {
 impl Task {
     async fn run(mut self, mut commands: mpsc::Receiver<Submitted>) {
         self.perform_effects();
-        while let Some(submitted) = commands.recv().await {
-            if let Err(fault) = self.catch_up() {
-                tracing::error!(team = %self.name, %fault, "the log can't be read");
-                let reason = fault.to_string();
-                drop(submitted.reply.send(Err(Refusal::Damaged { reason })));
-                continue;
+        let mut progress = self.shared.progress.1.clone();
+        loop {
+            let epoch = self.epoch;
+            let submitted = tokio::select! {
+                submitted = commands.recv() => submitted,
+                // Whoever only looks must not wait for the next command.
+                // What was waited for is let go at once: it holds a lock that catching up takes.
+                true = async { progress.wait_for(|progress| progress.epoch != epoch).await.is_ok() }, if !self.unreadable => {
+                    self.catch_up();
+                    continue;
+                }
+            };
+            let Some(submitted) = submitted else { return };
+            match self.catch_up() {
+                Some(reason) => drop(submitted.reply.send(Err(Refusal::Damaged { reason }))),
+                None => self.decide(submitted).await,
             }
-            self.decide(submitted).await;
         }
     }
 
-    /// Reads the log again where what was decided on top of it is void.
-    fn catch_up(&mut self) -> Result<(), Fault> {
-        let epoch = self.shared.epoch.load(Ordering::Acquire);
-        if epoch != self.epoch {
-            let team = replay(&*self.reader, &self.name)?;
-            self.shared.stored.0.send_replace(team.seq().0);
-            *self.shared.team.write().expect(UNPOISONED) = team;
-            self.epoch = epoch;
-            self.recent = Recent::default();
-            self.performing.clear();
-            self.perform_effects();
+    /// Reads the log again where what was decided on top of it is void. Gives the reason where it can't.
+    fn catch_up(&mut self) -> Option<String> {
+        let epoch = self.shared.progress.1.borrow().epoch;
+        if epoch == self.epoch {
+            return None;
         }
-        Ok(())
+        let team = match replay(&*self.reader, &self.name) {
+            Ok(team) => team,
+            Err(fault) => {
+                tracing::error!(team = %self.name, %fault, "the log can't be read");
+                self.unreadable = true;
+                return Some(fault.to_string());
+            }
+        };
+        let stored = team.seq().0;
+        *self.shared.team.write().expect(UNPOISONED) = team;
+        self.shared.progress.0.send_modify(|progress| {
+            progress.stored = stored;
+            progress.loaded = epoch;
+        });
+        self.epoch = epoch;
+        self.unreadable = false;
+        self.recent = Recent::default();
+        self.performing.clear();
+        self.perform_effects();
+        None
     }
 
     async fn decide(&mut self, submitted: Submitted) {
@@ -366,14 +392,13 @@ impl Task {
     async fn enqueue(&mut self, batch: Option<Batch>, reply: Reply, outcome: Result<Done, Refusal>) {
         if batch.is_none() {
             let seq = self.shared.team.read().expect(UNPOISONED).seq();
-            if *self.shared.stored.1.borrow() >= seq.0 {
+            if self.shared.progress.1.borrow().stored >= seq.0 {
                 return drop(reply.send(outcome));
             }
         }
         let queued = Queued {
             batch,
-            stored: self.shared.stored.0.clone(),
-            epoch: self.shared.epoch.clone(),
+            progress: self.shared.progress.0.clone(),
             decided_in: self.epoch,
             reply: Some((reply, outcome)),
         };
@@ -407,10 +432,12 @@ impl Task {
                 continue;
             }
             let Some(inbox) = self.inbox.upgrade() else { continue };
-            let mut stored = self.shared.stored.1.clone();
+            let (mut progress, epoch) = (self.shared.progress.1.clone(), self.epoch);
             tokio::spawn(async move {
                 // Nothing is done to the world before the log says that it is owed.
-                if stored.wait_for(|stored| *stored >= seq.0).await.is_err() {
+                let void = |progress: &Progress| progress.epoch != epoch;
+                let reached = progress.wait_for(|progress| progress.stored >= seq.0 || void(progress)).await;
+                if reached.map_or(true, |progress| void(&progress)) {
                     return;
                 }
                 let (reply, _) = oneshot::channel();
@@ -444,6 +471,9 @@ fn touched(team: &Team, events: &[Event]) -> Option<ProposalName> {
             team.review().circle(&event.circle).and_then(|circle| circle.proposals.first().cloned())
         }
         Event::Escalated(event) => event.proposal.clone(),
+        Event::EscalationClosed(event) => {
+            team.escalations().get(event.id).and_then(|escalation| escalation.opened.proposal.clone())
+        }
         _ => None,
     })
 }
@@ -465,7 +495,7 @@ fn decode(stored: &str, seq: Seq) -> Option<Done> {
     let woke = stored.woke.into_iter().map(|wake| Wake {
         member: wake.member,
         outcome: super::WakeOutcome::Stored,
-        presence: if wake.since.is_some() { super::Presence::Offline } else { super::Presence::NotJoined },
+        presence: super::Presence::named(&wake.presence),
         since: wake.since,
     });
     Some(Done { answer: stored.answer, woke: woke.collect(), seq })

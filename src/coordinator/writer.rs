@@ -2,13 +2,12 @@
 //! commits it in one transaction, then answers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
 
-use super::Reply;
 use super::team::{Done, Refusal};
+use super::{Progress, Reply};
 use crate::store::{Batch, CommitFault, Fault, Writer};
 
 /// How many batches one transaction takes at most.
@@ -21,10 +20,8 @@ const QUEUE_MAX: usize = 4096;
 pub(super) struct Queued {
     /// Its events; none where an answer only waits for what it reflects.
     pub(super) batch: Option<Batch>,
-    /// Its team's log, as far as it is stored.
-    pub(super) stored: watch::Sender<u64>,
-    /// The team's epoch: raised when what was decided is void.
-    pub(super) epoch: Arc<AtomicU64>,
+    /// How far its team's log is.
+    pub(super) progress: watch::Sender<Progress>,
     /// The epoch in which it was decided.
     pub(super) decided_in: u64,
     /// Whom to tell, and what.
@@ -145,7 +142,7 @@ fn end(unknown: String, mut messages: mpsc::Receiver<Message>, broke: &watch::Se
 /// Commits in one transaction and answers. Fails only where the outcome is unknown.
 fn commit(writer: &mut dyn Writer, queued: Vec<Queued>) -> Result<(), String> {
     let (live, void): (Vec<_>, Vec<_>) =
-        queued.into_iter().partition(|item| item.epoch.load(Ordering::Acquire) == item.decided_in);
+        queued.into_iter().partition(|item| item.progress.borrow().epoch == item.decided_in);
     for item in void {
         let reason = "what it was decided on could not be stored".to_owned();
         answer(item.reply, Some(&Refusal::NotStored { reason }));
@@ -178,9 +175,14 @@ fn commit(writer: &mut dyn Writer, queued: Vec<Queued>) -> Result<(), String> {
     for (item, has_events) in waiting {
         // An answer without events has waited for those before it, and has no outcome of its own.
         match if has_events { outcomes.next() } else { None } {
+            // …but what it reflects may have been refused just before it.
+            None if item.progress.borrow().epoch != item.decided_in => {
+                let reason = "what it was decided on could not be stored".to_owned();
+                answer(item.reply, Some(&Refusal::NotStored { reason }));
+            }
             None => answer(item.reply, None),
             Some(Ok(head)) => {
-                item.stored.send_replace(head.seq.0);
+                item.progress.send_modify(|progress| progress.stored = head.seq.0);
                 answer(item.reply, None);
             }
             Some(Err(refused)) => {
@@ -195,7 +197,8 @@ fn commit(writer: &mut dyn Writer, queued: Vec<Queued>) -> Result<(), String> {
 impl Queued {
     /// What was decided is void, and with it all that its team decided on top of it.
     fn void(self, refusal: &Refusal) {
-        self.epoch.fetch_max(self.decided_in + 1, Ordering::AcqRel);
+        let next = self.decided_in + 1;
+        self.progress.send_modify(|progress| progress.epoch = progress.epoch.max(next));
         answer(self.reply, Some(refusal));
     }
 }

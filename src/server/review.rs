@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tonic::{Code, Request, Response, Status};
 
 use super::answer::{Failure, wakes};
-use super::call::{Call, answered, request_key};
+use super::call::{Call, TIME_MAX, answered, request_key};
 use super::facts;
 use super::pin::Pin;
 use super::shared::Shared;
@@ -20,6 +20,7 @@ use crate::protocol::time::Time;
 use crate::protocol::{Answer, Command, Team, Violation};
 use crate::wire::command::{self, Offered};
 use crate::wire::proto::review_service_server::ReviewService;
+use crate::wire::status_code::status_with_reason;
 use crate::wire::{proto, requirement as requirement_message, status, timestamp, version};
 
 /// Files that show lists; of the rest, only how many there are.
@@ -275,7 +276,12 @@ async fn get_status(
     call: Call,
     request: proto::GetStatusRequest,
 ) -> Result<proto::GetStatusResponse, Failure> {
-    call.team.wait_until_stored(Seq(request.at_least)).await?;
+    // Bounded here, since the task of a call outlives its caller.
+    let reached = tokio::time::timeout(TIME_MAX, call.team.wait_until_stored(Seq(request.at_least))).await;
+    reached.map_err(|_| {
+        let message = "the log does not hold that sequence yet";
+        status_with_reason(Code::DeadlineExceeded, "SEQUENCE_NOT_REACHED", message, &[])
+    })??;
     let look = |team: &Team, now: Time| status::status(team, call.team.judge(), now, &call.member);
     Ok(call.team.read(look).await?.0)
 }

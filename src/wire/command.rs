@@ -46,7 +46,8 @@ impl Offered {
         };
         let digest = arguments.read("digest", &request.digest);
         let mut answers = std::collections::BTreeMap::new();
-        for (id, text) in request.answers {
+        bounded(&mut arguments, "answers", request.answers.len());
+        for (id, text) in request.answers.into_iter().take(PLACES_MAX) {
             answers.extend(arguments.read("answers", &id).map(|id: ObjectionId| (id, text)));
         }
         let read = proposal.zip(kind).zip(digest);
@@ -90,7 +91,10 @@ pub fn approve(request: proto::ApproveRequest) -> Result<Placed<Evidence>, Rejec
     let mut arguments = Arguments::default();
     let reference = arguments.read("reference", &request.reference);
     let places = places(&mut arguments, "checked", &request.checked);
-    let resolve = arguments.read_all("resolve", &request.resolve);
+    bounded(&mut arguments, "ran", request.ran.len());
+    bounded(&mut arguments, "resolve", request.resolve.len());
+    let resolve =
+        arguments.read_all("resolve", request.resolve.get(..PLACES_MAX).unwrap_or(&request.resolve));
     let ran = request.ran.into_iter().map(run).collect();
     let reference = arguments.finish(reference)?;
     Ok(Placed { reference, places, rest: Evidence { ran, resolve } })
@@ -201,12 +205,20 @@ fn words(
 }
 
 fn places(arguments: &mut Arguments, name: &str, texts: &[String]) -> Vec<Place> {
-    if texts.len() > PLACES_MAX {
-        let (expected, given) = (format!("at most {PLACES_MAX} places"), format!("{} places", texts.len()));
-        arguments.refuse(name, &expected, &given, "those that matter most");
-        return Vec::new();
+    bounded(arguments, name, texts.len());
+    arguments.read_all(name, texts.get(..PLACES_MAX).unwrap_or(texts))
+}
+
+/// Refuses a list that is longer than anybody reads.
+fn bounded(arguments: &mut Arguments, name: &str, count: usize) {
+    if count > PLACES_MAX {
+        arguments.refuse(
+            name,
+            &format!("at most {PLACES_MAX}"),
+            &count.to_string(),
+            "those that matter most",
+        );
     }
-    arguments.read_all(name, texts)
 }
 
 fn named(places: Vec<Place>, found: &[bool]) -> Vec<NamedPlace> {

@@ -92,7 +92,7 @@ async fn a_text_is_stored_whole_or_refused_with_its_limit() {
     let (mut app, mut sec) = (site.member("app"), site.member("sec"));
     let first = app.offer("one\n", 0, &[]).await;
     sec.show("parser").await;
-    let hostile = "`$HOME` \"'\r\n\0\u{1b}]52;c;x\u{7}\u{202e}\u{200b}\u{e0041}\u{9b}31m 🦀";
+    let hostile = "`$HOME` \"'\r\n\u{1b}]52;c;x\u{7}\u{202e}\u{200b}\u{e0041}\u{9b}31m 🦀";
     let long = |bytes: usize| "é".repeat(bytes / 2) + if bytes % 2 == 1 { "x" } else { "" };
     let texts = [hostile.to_owned(), long(65_535), long(65_536)];
     for text in &texts {
@@ -100,6 +100,7 @@ async fn a_text_is_stored_whole_or_refused_with_its_limit() {
     }
     let stored: Vec<String> = app.objections().await.into_iter().map(|objection| objection.text).collect();
     assert_eq!(stored, texts);
+    assert_eq!(refused(sec.object(&first, "before\0after").await).0, "MALFORMED");
     let status = sec.object(&first, &long(65_537)).await.unwrap_err();
     assert_eq!(status.code(), Code::InvalidArgument);
     let violation = &rejection_of(&status).unwrap().violations[0];

@@ -109,10 +109,7 @@ fn the_views_say_what_the_log_says() {
         event("circle-reopened", r#"{"circle":"pages","because":"the target moved","owing":["pages"]}"#),
         event("escalated", r#"{"id":"e1","cause":"stall","subject":"docs","text":"nobody moves"}"#),
         event("escalated", r#"{"id":"e2","cause":"stall","subject":"lexer","text":"nobody moves"}"#),
-        event(
-            "escalation-closed",
-            r#"{"id":"e1","how":"answered","by":"dana","decision":"extend","reason":"ok"}"#,
-        ),
+        event("escalation-closed", r#"{"id":"e1","by":"dana","decision":"raise-limit","reason":"ok"}"#),
     ];
     // Another team with the same names must not show up in the first one's.
     for name in ["demo", "other"] {
@@ -180,6 +177,6 @@ fn the_views_say_what_the_log_says() {
     assert_eq!(query(&conn, "SELECT id, proposal, member, text FROM notes"), ["o4 | docs | sec | nit"]);
     assert_eq!(
         query(&conn, "SELECT id, cause, subject, status, decision, closed_by FROM escalations ORDER BY id"),
-        ["e1 | stall | docs | answered | extend | dana", "e2 | stall | lexer | open | - | -"]
+        ["e1 | stall | docs | answered | raise-limit | dana", "e2 | stall | lexer | open | - | -"]
     );
 }

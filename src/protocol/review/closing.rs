@@ -46,7 +46,9 @@ pub(in crate::protocol) fn overrule(ask: Ask<'_>, command: &Overrule) -> Decisio
     };
     let mut unmet = Vec::new();
     ask.check_person("overrule", &mut unmet);
-    let own = proposal.version(objection.version).and_then(|version| {
+    // Whose work answers it decides no more than whose work it was raised on.
+    let mut concerned = proposal.versions.iter().filter(|version| version.number >= objection.version);
+    let own = concerned.find_map(|version| {
         let because = proposal.own_work(ask.charter, version, ask.by)?;
         Some((version.reference(&proposal.name).to_string(), because))
     });

@@ -367,7 +367,7 @@ fn escalate_objection(
         let text = format!("{} objects again after being overruled: {id}\n{words}", ask.by);
         escalate(Cause::OverruledAgain, reference.to_string(), text);
     }
-    if proposal.rounds >= ask.charter.limits.rounds {
+    if proposal.publish_failed.is_none() && proposal.rounds >= ask.charter.limits.rounds {
         escalate(Cause::RoundLimit, proposal.name.to_string(), rounds_evidence(proposal) + &words);
     }
 }

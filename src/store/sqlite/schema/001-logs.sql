@@ -133,7 +133,7 @@ SELECT team, body ->> '$.id' AS id, body ->> '$.proposal' AS proposal,
        body ->> '$.version' AS version, body ->> '$.by' AS member, body ->> '$.text' AS text, seq, at
 FROM events WHERE kind = 'noted';
 
--- Every question that was put to a person, with how it stands: open, answered, progress.
+-- Every question that was put to a person, with how it stands: open, answered by a person, closed by progress.
 CREATE VIEW escalations AS
 WITH closed AS (
   SELECT team, at, body, body ->> '$.id' AS id FROM events WHERE kind = 'escalation-closed'
@@ -141,7 +141,7 @@ WITH closed AS (
   SELECT team, seq, at, body, body ->> '$.id' AS id FROM events WHERE kind = 'escalated'
 )
 SELECT e.team, e.id, e.body ->> '$.cause' AS cause, e.body ->> '$.subject' AS subject,
-       e.body ->> '$.text' AS text, coalesce(c.body ->> '$.how', 'open') AS status,
+       e.body ->> '$.text' AS text, CASE WHEN c.id IS NULL THEN 'open' WHEN c.body ->> '$.by' IS NULL THEN 'closed' ELSE 'answered' END AS status,
        c.body ->> '$.decision' AS decision, c.body ->> '$.by' AS closed_by,
        c.body ->> '$.reason' AS reason, c.at AS closed_at, e.seq, e.at
 FROM escalated AS e LEFT JOIN closed AS c USING (team, id);
