@@ -361,6 +361,22 @@ fn a_write_that_is_asked_again_has_one_effect() {
 }
 
 #[test]
+fn a_propose_that_is_asked_again_is_the_same_propose_whatever_was_told_since() {
+    let place = Place::served();
+    place.write("work/src/lexer.rs", b"fn lex() {}\n");
+    let id = "0193a5c8-0000-7000-8000-00000000000b";
+    let propose = || {
+        let args = ["--as", "app", "--json", "propose", "parser", "--path", "work", "--request-id", id];
+        place.run(&args).done().json()
+    };
+    let first = propose();
+    // Its answer told this folder of version 1; the request is the one that followed none.
+    assert_eq!(propose()["ref"], first["ref"]);
+    place.run(&["--as", "app", "show", "parser"]).done();
+    assert_eq!(propose()["ref"], first["ref"]);
+}
+
+#[test]
 fn evidence_keeps_its_commands_apart() {
     let place = Place::served();
     let reference = place.propose("fn lex() {}\n");

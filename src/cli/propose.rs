@@ -11,7 +11,9 @@ use super::output::{Answer, visible};
 use super::reading;
 use super::speaker::{Global, Speaker, Write};
 use super::text::TextFile;
+use super::told::Told;
 use super::{json as form, words};
+use crate::client::fresh_request_id;
 use crate::client::proto::{ArtifactKind, GetCharterRequest, ProposeRequest};
 use crate::protocol::name::ProposalName;
 
@@ -60,10 +62,15 @@ impl Propose {
             self.name.parse().map_err(|wrong| Failure::malformed("proposal", wrong))?;
 
         let speaker = Speaker::connect(global).await?;
-        let after = match self.after {
-            Some(after) => after,
-            None => speaker.told().await?.map_or(0, |told| told.version(&proposal)),
-        };
+        let request_id = Some(self.write.id()).filter(|id| !id.is_empty()).unwrap_or_else(fresh_request_id);
+        let told = speaker.told().await?;
+        let known =
+            |told: &Told| told.asked(&proposal, &request_id).unwrap_or_else(|| told.version(&proposal));
+        let after = self.after.unwrap_or_else(|| told.as_ref().map_or(0, known));
+        if let Some(told) = &told {
+            told.asks(&proposal, &request_id, after)
+                .map_err(|why| Failure::io("what this clone asks", &why))?;
+        }
         let (kind, digest) = match (&self.commit, &self.path) {
             (Some(revision), _) => {
                 let clone = speaker.clone_folder()?;
@@ -83,7 +90,7 @@ impl Propose {
         let proposed = speaker
             .client
             .propose(ProposeRequest {
-                request_id: self.write.id(),
+                request_id,
                 proposal: proposal.to_string(),
                 kind: kind.into(),
                 digest,

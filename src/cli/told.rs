@@ -34,13 +34,35 @@ impl Told {
         if self.version(proposal) == version {
             return Ok(());
         }
+        self.keep(proposal.as_str(), &version.to_string())
+    }
+
+    /// The version that the last propose said it follows, where it bore this request id: a repetition asks
+    /// for the very same, whatever was told since.
+    pub fn asked(&self, proposal: &ProposalName, request_id: &str) -> Option<u32> {
+        let text = fs::read_to_string(self.folder.join(asked_file(proposal))).ok()?;
+        let (id, after) = text.trim().split_once(' ')?;
+        if id == request_id { after.parse().ok() } else { None }
+    }
+
+    /// Records what a propose is about to ask.
+    pub fn asks(&self, proposal: &ProposalName, request_id: &str, after: u32) -> io::Result<()> {
+        self.keep(&asked_file(proposal), &format!("{request_id} {after}"))
+    }
+
+    fn keep(&self, name: &str, line: &str) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         // Aside and then in its place: whoever reads meanwhile sees the one or the other.
-        let aside = self.folder.join(format!(".{proposal}.{}", std::process::id()));
+        let aside = self.folder.join(format!(".{name}.{}", std::process::id()));
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
-        writeln!(file, "{version}")?;
-        fs::rename(&aside, self.folder.join(proposal.as_str()))
+        writeln!(file, "{line}")?;
+        fs::rename(&aside, self.folder.join(name))
     }
+}
+
+/// No proposal's name begins with a point.
+fn asked_file(proposal: &ProposalName) -> String {
+    format!(".asked.{proposal}")
 }
 
 #[cfg(test)]
@@ -63,5 +85,7 @@ mod tests {
         assert_eq!(told("sec").version(&parser), 0);
         let kept = fs::read_dir(root.path().join("told/atlas/app")).unwrap().count();
         assert_eq!(kept, 1, "nothing is left aside");
+        told("app").asks(&parser, "r1", 1).unwrap();
+        assert_eq!((told("app").asked(&parser, "r1"), told("app").asked(&parser, "r2")), (Some(1), None));
     }
 }

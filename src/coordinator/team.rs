@@ -332,7 +332,7 @@ impl Task {
         }
 
         let mut rows: Vec<Row> = Vec::with_capacity(decision.events.len());
-        let (last, after) = {
+        let last = {
             let mut team = self.shared.team.write().expect(UNPOISONED);
             for event in &decision.events {
                 let seq = Seq(team.seq().0 + 1);
@@ -347,8 +347,11 @@ impl Task {
                     request: None,
                 });
             }
-            (team.seq(), team.obligations_around(judge, now, touched.as_ref()))
+            team.seq()
         };
+        // Outside of the write lock: nobody who looks waits while rules are asked.
+        let after =
+            self.shared.team.read().expect(UNPOISONED).obligations_around(judge, now, touched.as_ref());
         let woke = self.woke(&who, &before, &after);
         let outcome = match decision.outcome {
             Ok(answer) => Ok(Done { answer, woke, seq: last }),
