@@ -16,7 +16,7 @@ use countersign::judge::CelJudge;
 use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
 use countersign::protocol::name::{Actor, Digest, MemberName, Seq, TeamName};
 use countersign::protocol::review::{Propose, Read, Withdraw};
-use countersign::protocol::time::Time;
+use countersign::protocol::time::{Span, Time};
 use countersign::protocol::{Adopt, Command, Team, charter};
 use countersign::store::memory::{MemoryStore, NextCommit};
 use countersign::store::{Batch, CommitFault, Credential, Fault, Head, Reader, Refused, Writer};
@@ -292,6 +292,30 @@ async fn an_older_request_than_memory_holds_is_found_in_the_log() {
     }
     let again = team.submit(app(), propose("one", 0), key("r0")).await.unwrap();
     assert_eq!((again.answer, again.woke), (first.answer, first.woke));
+}
+
+#[tokio::test]
+async fn a_wall_clock_that_was_set_back_does_not_stop_the_teams_time() {
+    let store = MemoryStore::new();
+    let coordinator = start(Box::new(store.writer().unwrap()), &store);
+    let team = team(&coordinator, "atlas").await;
+    team.submit(app(), propose("one", 0), None).await.unwrap();
+    team.submit(app(), withdraw(), None).await.unwrap();
+    let last = team.peek(Team::at);
+    coordinator.shutdown().await;
+
+    // An hour earlier, by the machine; the cooldown of two minutes ends two minutes later all the same.
+    let clock = Arc::new(HandClock::at(Time(last.0 - 3_600_000_000)));
+    let (writer, reader) = (Box::new(store.writer().unwrap()), Arc::new(store.reader()));
+    let again = Coordinator::start(writer, reader, Arc::new(CelJudge::shipped()), clock.clone()).unwrap();
+    let team = again.team(team.name()).unwrap();
+    let cooling = team.submit(app(), propose("two", 1), None).await;
+    assert!(
+        matches!(cooling, Err(Refusal::Rejected { rejection, .. }) if rejection.code() == "COOLDOWN_ACTIVE")
+    );
+    clock.advance(Span::seconds(120));
+    team.submit(app(), propose("two", 1), None).await.unwrap();
+    assert!(team.peek(Team::at) > last);
 }
 
 #[tokio::test]

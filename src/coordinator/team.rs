@@ -12,7 +12,7 @@ use super::{Clock, Progress, Progressing, Reply, UNPOISONED};
 use crate::protocol::name::{Actor, Digest, MemberName, ProposalName, Seq, TeamName};
 use crate::protocol::review::ReportPublish;
 use crate::protocol::rule::Judge;
-use crate::protocol::time::Time;
+use crate::protocol::time::{Span, Time};
 use crate::protocol::{Answer, Command, Effect, Event, Rejection, Team, Violation};
 use crate::store::{Batch, Fault, Reader, Request, Row};
 
@@ -115,6 +115,16 @@ struct Shared {
     seen: Mutex<LastSeen>,
     judge: Arc<dyn Judge>,
     clock: Arc<dyn Clock>,
+    /// By how much the log was ahead of the clock when it was opened: a wall clock that was set back
+    /// must not stop the team's time.
+    ahead: Span,
+}
+
+impl Shared {
+    /// The team's time: it goes on from the last event, whatever the wall clock says.
+    fn now(&self) -> Time {
+        self.clock.now() + self.ahead
+    }
 }
 
 struct Submitted {
@@ -134,9 +144,16 @@ impl TeamHandle {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Fault> {
         let team = replay(&*reader, &name)?;
+        let ahead = team.at() - clock.now();
         let progress = watch::channel(Progress { stored: team.seq().0, ..Progress::default() });
-        let shared =
-            Arc::new(Shared { team: RwLock::new(team), progress, seen: Mutex::default(), judge, clock });
+        let shared = Arc::new(Shared {
+            team: RwLock::new(team),
+            progress,
+            seen: Mutex::default(),
+            judge,
+            clock,
+            ahead,
+        });
         let (inbox, commands) = mpsc::channel(INBOX_MAX);
         let handle = Self { name: name.clone(), inbox, shared: shared.clone() };
         let task = Task {
@@ -182,7 +199,7 @@ impl TeamHandle {
             let epoch = loaded.map_err(|_| Refusal::Ended)?.epoch;
             let (seen, seq) = {
                 let team = self.shared.team.read().expect(UNPOISONED);
-                (look(&team, self.shared.clock.now()), team.seq())
+                (look(&team, self.shared.now()), team.seq())
             };
             let void = |progress: &Progress| progress.epoch != epoch;
             let reached = progress.wait_for(|progress| progress.stored >= seq.0 || void(progress)).await;
@@ -307,7 +324,7 @@ impl Task {
                 }
             }
         }
-        let now = self.shared.clock.now();
+        let now = self.shared.now();
         if let Actor::Member(member) = &who {
             self.shared.seen.lock().expect(UNPOISONED).saw(member, now);
         }

@@ -83,8 +83,12 @@ pub fn skeleton(name: &str) -> String {
     folded.replace("rn", "m").replace("vv", "w")
 }
 
-/// The nearest of `known` to `given`, where one is near enough to be meant.
+/// The nearest of `known` to `given`, where one is near enough to be meant. A text that is longer than any
+/// name is meant for none: the distance costs the product of the lengths.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if given.len() > NAME_BYTES_MAX {
+        return None;
+    }
     known
         .into_iter()
         .map(|word| (strsim::damerau_levenshtein(given, word), word))

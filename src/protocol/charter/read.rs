@@ -10,9 +10,9 @@ use std::str::FromStr;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::super::name::{Malformed, NAME_BYTES_MAX, is_hidden, shown};
+use super::super::name::{Malformed, NAME_BYTES_MAX, is_hidden, nearest, shown};
 use super::super::time::Span;
-use super::check::{FINDINGS_MAX, suggestion};
+use super::check::FINDINGS_MAX;
 use super::diagnostic::Finding;
 
 type Key<'d> = Spanned<Cow<'d, str>>;
@@ -78,7 +78,7 @@ impl Reader {
         if self.found.len() >= FINDINGS_MAX {
             return None;
         }
-        let near = suggestion(key.get_ref(), known.iter().copied());
+        let near = nearest(key.get_ref(), known.iter().copied());
         let help = match (near, form) {
             (Some(near), _) => format!("the nearest known key is `{near}`"),
             (None, Some(form)) => form.to_owned(),
@@ -311,7 +311,7 @@ impl Reader {
         };
         let found = words.iter().find(|(word, _)| *word == text);
         if found.is_none() {
-            let near = suggestion(text, words.iter().map(|(word, _)| *word));
+            let near = nearest(text, words.iter().map(|(word, _)| *word));
             let what = format!("\"{}\" is not {}", shown(text, NAME_BYTES_MAX), either(words));
             self.pass_over(value.span(), what, near.map(|near| format!("the nearest is \"{near}\"")));
         }

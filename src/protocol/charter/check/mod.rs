@@ -190,16 +190,10 @@ impl Findings {
     ) {
         // Looking for the nearest is what costs.
         if self.0.len() < FINDINGS_MAX {
-            let help = suggestion(given, known).map(|near| format!("the nearest is {near}"));
+            let help = nearest(given, known).map(|near| format!("the nearest is {near}"));
             self.add(place, format!("no {kind} is called {}", shown(given, NAME_BYTES_MAX)), help);
         }
     }
-}
-
-/// The nearest known word, for a given one of a sensible length.
-pub(super) fn suggestion<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // The distance costs the product of the lengths.
-    if given.len() > NAME_BYTES_MAX { None } else { nearest(given, known) }
 }
 
 /// Whether that has the form that all names share.
