@@ -311,7 +311,13 @@ async fn authors_and_co_authors_are_known_by_lower_case_address() {
         message: "two\n\nCo-authored-by: bare@x\nCo-authored-by: Folded\n <folded@x>\nReviewed-by: No <no@x>\n",
         ..APP
     };
-    let commit = yard.commit_as(&BEFORE[2..], &[&first], &two);
+    let second = yard.commit_as(&BEFORE[2..], &[&first], &two);
+    // Not in the last block, where git alone would look for trailers.
+    let three = CommitWords {
+        message: "Co-authored-by: Subject <subject@x>\n\n prose\n  co-authored-by : Deep <deep@x>\n---\nCo-Authored-By: Cut <cut@x>\n\nmore prose\n",
+        ..APP
+    };
+    let commit = yard.commit_as(&BEFORE[2..], &[&second], &three);
     let (_, facts) = yard.open().await.facts(&commit, MAIN).await.unwrap();
     let found: Vec<_> = facts.authors.iter().map(|i| (i.email.as_str(), i.name.as_str())).collect();
     assert_eq!(
@@ -322,8 +328,11 @@ async fn authors_and_co_authors_are_known_by_lower_case_address() {
             ("arch@team.example", "Arch"),
             ("b@x", "B"),
             ("bare@x", ""),
+            ("cut@x", "Cut"),
+            ("deep@x", "Deep"),
             ("folded@x", "Folded"),
             ("sec@team.example", "$(id) ; \u{1b}[2J \u{202e}x"),
+            ("subject@x", "Subject"),
         ]
     );
 }

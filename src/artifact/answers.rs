@@ -80,11 +80,35 @@ pub(super) fn parse_authors(record: &[u8]) -> Option<(Digest, Vec<Identity>)> {
     let mut lines = text.split('\n');
     let id = lines.next()?.parse().ok()?;
     let (email, name) = (lines.next()?, lines.next()?);
+    // A commit that claims an encoding in which its own header can't be read hides who wrote it.
+    if email.trim().is_empty() && name.trim().is_empty() {
+        return None;
+    }
     let mut identities = vec![identity(name, email)];
-    for trailer in lines.filter(|line| !line.trim().is_empty()) {
-        identities.extend(co_authors(trailer));
+    // Git calls only the last block of a message trailers; who squashes or edits a message leaves them
+    // anywhere. Whoever is named as a co-author is one.
+    let mut lines = lines.peekable();
+    while let Some(line) = lines.next() {
+        let Some(value) = co_authored_by(line) else { continue };
+        let mut value = value.to_owned();
+        while let Some(folded) =
+            lines.next_if(|next| next.starts_with([' ', '\t']) && co_authored_by(next).is_none())
+        {
+            value.push_str(folded);
+        }
+        if !value.trim().is_empty() {
+            identities.extend(co_authors(&value));
+        }
     }
     Some((id, identities))
+}
+
+/// What stands behind `Co-authored-by:`, in whatever case and however far indented.
+fn co_authored_by(line: &str) -> Option<&str> {
+    const KEY: &str = "co-authored-by";
+    let line = line.trim_start();
+    let key = line.get(..KEY.len()).filter(|key| key.eq_ignore_ascii_case(KEY))?;
+    line[key.len()..].trim_start().strip_prefix(':')
 }
 
 fn identity(name: &str, email: &str) -> Identity {
@@ -112,6 +136,14 @@ fn co_authors(trailer: &str) -> Vec<Identity> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_commit_that_hides_its_author_is_not_read() {
+        let id = "1".repeat(40);
+        assert_eq!(parse_authors(format!("{id}\n\n\nmessage\n").as_bytes()), None);
+        let nameless = parse_authors(format!("{id}\n\nJust a name\nmessage\n").as_bytes()).unwrap();
+        assert_eq!(nameless.1[0].name, "Just a name");
+    }
 
     #[test]
     fn a_trailer_names_everyone_in_it() {

@@ -428,7 +428,7 @@ impl Repository {
             "--no-patch",
             "--no-show-signature",
             "--no-color",
-            "--format=tformat:%H%n%ae%n%an%n%(trailers:key=Co-authored-by,valueonly,only,unfold)",
+            "--format=tformat:%H%n%ae%n%an%n%B",
             "--end-of-options",
             commit.as_str(),
         ];

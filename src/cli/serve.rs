@@ -131,10 +131,27 @@ fn follow_log() {
         });
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
+        .with_writer(|| Unfailing(io::stderr()))
         .with_ansi(io::stderr().is_terminal());
     // In one process only the first server's log is set up; a second one writes to the same.
     let _ = log.try_init();
+}
+
+/// Standard error that takes everything: a log on a full disk, or one that nobody reads any longer, must
+/// not end what writes to it.
+struct Unfailing(io::Stderr);
+
+impl Write for Unfailing {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        // What can't be written is lost; the log that counts is in the store.
+        let _ = self.0.write_all(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let _ = self.0.flush();
+        Ok(())
+    }
 }
 
 fn note(text: &str) {
