@@ -44,7 +44,8 @@ impl Verify {
         }
         let mut proved: Vec<Value> = Vec::new();
         let mut rows: Vec<Vec<String>> = Vec::new();
-        let mut broken: Option<Failure> = None;
+        // Before the logs that are there: those that were, and who may speak.
+        let mut broken: Option<Failure> = reader.verify_home().err().map(Failure::from);
         for team in teams {
             tell_progress(&reader, &team);
             match reader.verify(&team) {

@@ -131,7 +131,11 @@ fn prove_ends(conn: &Connection, home: &Home, marks: &Marks) -> Result<Vec<(i64,
     let mut tails = Vec::with_capacity(teams.len());
     for (id, team) in teams {
         let tail = match marks.get(&team) {
-            Some(mark) => log::prove_end(conn, id, &team, mark)?,
+            Some(mark) => {
+                let tail = log::prove_end(conn, id, &team, mark)?;
+                mark.check_reached(&home.witness(), &team, tail.seq)?;
+                tail
+            }
             None => log::tail(conn, id, &team)?,
         };
         if !marks.contains_key(&team) && tail.seq > Seq(0) {

@@ -49,6 +49,17 @@ impl SqliteReader {
         Ok(reader)
     }
 
+    /// Proves what stands beside the logs: that every team that was witnessed is there, and that every
+    /// credential is as it was issued.
+    pub fn verify_home(&self) -> Result<(), Fault> {
+        // The witness first: the snapshot that is taken after it can only be further on.
+        let marks = witness::read(&self.shared.home.witness())?;
+        self.with(|conn| {
+            refuse_lost(&marks, &log::teams(conn)?)?;
+            credentials::all(conn).map(drop)
+        })
+    }
+
     pub(super) fn new(home: Home) -> Result<Self, Fault> {
         let opened = Mutex::new(home.identity()?);
         let shared = Shared { home, opened, pool: Mutex::default(), returned: Condvar::new() };
@@ -84,6 +95,9 @@ impl SqliteReader {
         mark: Option<&Mark>,
     ) -> Result<Tail, Fault> {
         let tail = log::verify(conn, id, team, mark)?;
+        if let Some(mark) = mark {
+            mark.check_reached(&self.shared.home.witness(), team, tail.seq)?;
+        }
         if mark.is_none() && tail.seq > Seq(0) {
             return Err(witness::unmarked(&self.shared.home.witness(), team));
         }

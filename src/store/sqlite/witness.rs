@@ -42,6 +42,26 @@ pub(super) struct Mark {
     pub seq: Seq,
     /// The chain up to and with it.
     pub chain: Digest,
+    /// Whether the log's other line is damaged, so that this may not be the newest one.
+    pub alone: bool,
+}
+
+impl Mark {
+    /// Beside a line that is not whole; one without a byte was never written.
+    fn beside(self, other: &[u8]) -> Self {
+        Self { alone: other.iter().any(|byte| *byte != 0), ..self }
+    }
+
+    /// Refuses a log that ends where its only whole line says, while the other line is damaged. A line that
+    /// was torn as it was written followed a commit, so the log reaches past the one before it; a log that
+    /// does not was cut, or a byte of the witness was changed.
+    pub fn check_reached(&self, path: &Path, team: &TeamName, end: Seq) -> Result<(), Fault> {
+        if self.alone && end <= self.seq {
+            let what = format!("one of {team}'s lines is damaged, and the log does not reach past the other");
+            return Err(fault(path, what));
+        }
+        Ok(())
+    }
 }
 
 /// What the witness says of all logs.
@@ -185,8 +205,8 @@ impl Contents {
                     (Some((team, first)), Some((other, second))) if team == other => {
                         if first.seq >= second.seq { (team, first, 1) } else { (team, second, 0) }
                     }
-                    (Some((team, mark)), None) => (team, mark, 1),
-                    (None, Some((team, mark))) => (team, mark, 0),
+                    (Some((team, mark)), None) => (team, mark.beside(second), 1),
+                    (None, Some((team, mark))) => (team, mark.beside(first), 0),
                     // A file grew before its bytes arrived: a team that never stored anything.
                     (None, None) if halves.iter().all(|byte| *byte == 0) => continue,
                     _ => {
@@ -220,7 +240,7 @@ fn parse(slot: &[u8]) -> Option<(TeamName, Mark)> {
     let seq = Seq(words.next()?.parse().ok()?);
     let chain: Digest = words.next()?.parse().ok()?;
     // Written again it must be the same, byte for byte: that checks the checksum too.
-    (line(&team, seq, &chain).as_bytes() == slot).then_some((team, Mark { seq, chain }))
+    (line(&team, seq, &chain).as_bytes() == slot).then_some((team, Mark { seq, chain, alone: false }))
 }
 
 #[cfg(test)]
