@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::answer::Answer;
 use super::charter::Charter;
-use super::escalation::{self, Cause, Decision as PersonsDecision, Escalated, EscalationClosed, Escalations};
+use super::escalation::{self, Escalations};
 use super::event::{CharterAdopted, Event, PhaseOpened};
 use super::name::{Actor, CircleName, Digest, MemberName, ProposalName, Seq, shown};
 use super::obligation::{Obligation, ObligationKind, deadline};
@@ -184,8 +184,8 @@ impl Team {
             Command::Overrule(command) => review::overrule(ask, command),
             Command::Withdraw(command) => review::withdraw(ask, command),
             Command::Confirm(command) => review::confirm(ask, command),
-            Command::Escalate(command) => escalate(ask, command),
-            Command::AnswerEscalation(command) => answer(ask, command),
+            Command::Escalate(command) => escalation::escalate(ask, command),
+            Command::AnswerEscalation(command) => escalation::answer(ask, command),
             Command::Adopt(_) | Command::ReportPublish(_) => Decision::refuse(Violation::NotAPerson {
                 verb: "do what is the server's own".to_owned(),
                 member: by.to_string(),
@@ -357,69 +357,4 @@ fn first_charter(adopt: &Adopt) -> Decision {
     let opened = adopt.charter.phases.first().map(|phase| PhaseOpened { phase: phase.name.clone() });
     let events = std::iter::once(adopted.into()).chain(opened.map(Event::from)).collect();
     Decision::accept(events, Answer::Adopted { revision: 1 })
-}
-
-fn escalate(ask: Ask<'_>, command: &escalation::Escalate) -> Decision {
-    let review = ask.review();
-    let objection =
-        command.subject.parse().ok().and_then(|id| review.objection(id)).map(|(proposal, _)| proposal);
-    let named = command.subject.parse::<super::name::Subject>().ok();
-    let proposal = objection.or_else(|| named.and_then(|subject| review.proposal(&subject.proposal)));
-    let circle = command.subject.parse().ok().and_then(|name: CircleName| review.circle(&name));
-    let mut unmet = Vec::new();
-    if proposal.is_none() && circle.is_none() {
-        let known = review.proposals().map(|proposal| proposal.name.as_str());
-        unmet.push(
-            ask.unknown(&command.subject, known.chain(review.circles().map(|circle| circle.name.as_str()))),
-        );
-    }
-    if command.text.trim().is_empty() {
-        unmet.push(Violation::EmptyText { what: "text".to_owned() });
-    }
-    ask.check_text("text", &command.text, &mut unmet);
-    if let Some(rejection) = Rejection::of(unmet) {
-        return Decision::refuse(rejection);
-    }
-    let id = ask.team.escalations.next_id();
-    let escalated = Escalated {
-        id,
-        cause: Cause::Asked,
-        subject: command.subject.clone(),
-        proposal: proposal.map(|proposal| proposal.name.clone()),
-        member: Some(ask.by.clone()),
-        text: command.text.clone(),
-    };
-    Decision::accept(vec![escalated.into()], Answer::Escalated { escalation: id })
-}
-
-fn answer(ask: Ask<'_>, command: &escalation::Answer) -> Decision {
-    let id = command.escalation;
-    let Some(escalation) = ask.team.escalations.get(id) else {
-        return Decision::refuse(ask.unknown(&id.to_string(), []));
-    };
-    let mut unmet = Vec::new();
-    ask.check_person("answer an escalation", &mut unmet);
-    ask.check_reason("answer", &command.reason, &mut unmet);
-    if let Some(closed) = &escalation.closed {
-        let how = if closed.by.is_some() { "answered" } else { "closed by progress" };
-        unmet.push(Violation::EscalationClosed { escalation: id.to_string(), how: how.to_owned() });
-    }
-    let fitting = escalation.opened.cause.decisions();
-    if !fitting.contains(&command.decision) {
-        unmet.push(Violation::DecisionUnfit {
-            escalation: id.to_string(),
-            decision: command.decision.to_string(),
-            fitting: fitting.iter().map(PersonsDecision::to_string).collect(),
-        });
-    }
-    if let Some(rejection) = Rejection::of(unmet) {
-        return Decision::refuse(rejection);
-    }
-    let closed = EscalationClosed {
-        id,
-        by: Some(ask.by.clone()),
-        decision: Some(command.decision),
-        reason: command.reason.clone(),
-    };
-    Decision::accept(vec![closed.into()], Answer::EscalationAnswered { escalation: id })
 }

@@ -1,7 +1,9 @@
 //! Escalations: questions put to a person, with the evidence and the answers that would unblock
 //! them. Nothing is ever forced through by silence.
 //!
-//! This is the one file through which domains put something before a person.
+//! This is the one place through which domains put something before a person.
+
+mod decide;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,6 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::name::{EscalationId, MemberName, ProposalName};
 use super::time::Time;
+
+pub(super) use decide::{answer, escalate};
 
 /// Why something is before a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
