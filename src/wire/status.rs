@@ -66,12 +66,12 @@ fn proposal(team: &Team, charter: &Charter, now: Time, proposal: &Proposal) -> p
     let counting = current.filter(|_| proposal.withdrawal.is_none() && proposal.publish_failed.is_none());
     let approvals = counting.into_iter().flat_map(|version| {
         edges(charter, proposal).filter_map(|edge| {
-            let overruled = version.overruled.contains(&edge.reviewer);
-            (overruled || version.approved_by(&edge.reviewer)).then(|| proto::Approval {
+            let overruled = version.overruled.contains(edge.reviewer);
+            (overruled || version.approved_by(edge.reviewer)).then(|| proto::Approval {
                 by: edge.reviewer.to_string(),
                 lens: edge.lens.to_string(),
                 version: version.number,
-                overruled: overruled && !version.approved_by(&edge.reviewer),
+                overruled: overruled && !version.approved_by(edge.reviewer),
             })
         })
     });

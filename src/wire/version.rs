@@ -2,9 +2,9 @@
 
 use super::{proto, texts, timestamp};
 use crate::protocol::artifact::ArtifactKind;
-use crate::protocol::charter::{Charter, ReviewEdge};
+use crate::protocol::charter::Charter;
 use crate::protocol::review::{
-    Closing, Objection, ObjectionKind, Proposal, ProposalState, Review, Run, Version, VoteKind,
+    Closing, Edge, Objection, ObjectionKind, Proposal, ProposalState, Review, Run, Version, VoteKind,
 };
 
 /// One version with what its reviewers said, and the proposal's objections.
@@ -14,11 +14,11 @@ pub fn version(charter: &Charter, review: &Review, proposal: &Proposal, version:
         email: author.email.clone(),
         member: charter.member_of_email(&author.email).map(ToString::to_string).unwrap_or_default(),
     };
-    let reviewer = |edge: &ReviewEdge| proto::Reviewer {
+    let reviewer = |edge: Edge<'_>| proto::Reviewer {
         member: edge.reviewer.to_string(),
         lens: edge.lens.to_string(),
         eligible: proposal.own_work(charter, version, &edge.reviewer).is_none(),
-        read: version.read_by.contains_key(&edge.reviewer),
+        read: version.read_by.contains_key(edge.reviewer),
     };
     proto::Version {
         reference: version.reference(&proposal.name).to_string(),
@@ -49,9 +49,9 @@ pub fn version(charter: &Charter, review: &Review, proposal: &Proposal, version:
 pub(super) fn edges<'a>(
     charter: &'a Charter,
     proposal: &'a Proposal,
-) -> impl Iterator<Item = &'a ReviewEdge> + use<'a> {
+) -> impl Iterator<Item = Edge<'a>> + use<'a> {
     let phase = charter.phase(&proposal.phase).map(|(_, phase)| phase);
-    phase.into_iter().flat_map(|phase| phase.reviewers_of(&proposal.producer))
+    phase.into_iter().flat_map(|phase| proposal.edges(phase))
 }
 
 fn votes(version: &Version) -> Vec<proto::Vote> {

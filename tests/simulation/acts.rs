@@ -425,9 +425,7 @@ impl World<'_> {
         let charter = &self.team.adopted().expect("a world begins with its charter").charter;
         let reviews = |proposal: &&&Proposal| {
             let phase = charter.phase(&proposal.phase).map(|(_, phase)| phase);
-            phase.is_some_and(|phase| {
-                phase.reviewers_of(&proposal.producer).any(|edge| edge.reviewer == *member)
-            })
+            phase.is_some_and(|phase| proposal.edges(phase).any(|edge| edge.reviewer == member))
         };
         let all: Vec<&Proposal> = self.team.review().proposals().collect();
         let open = open_proposals(&self.team);

@@ -381,10 +381,10 @@ pub fn standing(team: &Team, judge: &dyn countersign::protocol::rule::Judge, now
     let proposals = adopted.charter.phases.iter().flat_map(|phase| &phase.deliverables);
     let proposals = proposals.filter_map(|deliverable| review.proposal(&deliverable.name)).map(|proposal| {
         let (_, phase) = adopted.charter.phase(&proposal.phase).unwrap();
-        let counts = phase.reviewers_of(&proposal.producer).filter_map(|edge| {
+        let counts = proposal.edges(phase).filter_map(|edge| {
             let current = proposal.current().filter(|_| proposal.withdrawal.is_none())?;
-            let approved = current.approved_by(&edge.reviewer);
-            let overruled = current.overruled.contains(&edge.reviewer);
+            let approved = current.approved_by(edge.reviewer);
+            let overruled = current.overruled.contains(edge.reviewer);
             let mark = if approved { "" } else { ", overruled" };
             (approved || overruled).then(|| format!("{} ({}{mark})", edge.reviewer, edge.lens))
         });

@@ -166,6 +166,8 @@ impl Review {
                 flips: 0,
                 rounds: 0,
                 publish_failed: None,
+                stand_ins: BTreeMap::new(),
+                excused: BTreeSet::new(),
             };
             self.proposals.insert(deliverable.name.clone(), proposal);
         }
@@ -334,7 +336,7 @@ impl Review {
 
 fn settle_one(charter: &Charter, circle: &mut Circle, proposal: &Proposal) {
     let Some((_, phase)) = charter.phase(&proposal.phase) else { return };
-    if proposal.is_accepted(phase.reviewers_of(&proposal.producer)) {
+    if proposal.is_accepted(phase) {
         circle.unaccepted.remove(&proposal.name);
     } else {
         circle.unaccepted.insert(proposal.name.clone());

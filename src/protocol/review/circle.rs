@@ -40,9 +40,9 @@ impl Review {
         let mut participants = BTreeSet::new();
         let Some((_, phase)) = charter.phase(&circle.phase) else { return participants };
         for name in &circle.proposals {
-            let producer = &self.proposals[name].producer;
-            participants.insert(producer);
-            participants.extend(phase.reviewers_of(producer).map(|edge| &edge.reviewer));
+            let proposal = &self.proposals[name];
+            participants.insert(&proposal.producer);
+            participants.extend(proposal.edges(phase).map(|edge| edge.reviewer));
         }
         participants
     }

@@ -106,9 +106,9 @@ fn completed(ask: Ask<'_>, circle: &Circle, manifest: Digest) -> CircleCompleted
 
 fn completed_entry(ask: Ask<'_>, proposal: &Proposal) -> Option<CompletedEntry> {
     let version = proposal.current()?;
-    let counted = ask.phase_of(proposal).reviewers_of(&proposal.producer).filter_map(|edge| {
-        let overruled = !version.approved_by(&edge.reviewer);
-        let counts = !overruled || version.overruled.contains(&edge.reviewer);
+    let counted = ask.edges(proposal).filter_map(|edge| {
+        let overruled = !version.approved_by(edge.reviewer);
+        let counts = !overruled || version.overruled.contains(edge.reviewer);
         counts.then(|| CountedApproval {
             by: edge.reviewer.clone(),
             lens: edge.lens.clone(),

@@ -30,7 +30,7 @@ pub use event::{
 pub use read::read_before;
 pub use requirement::{Requirement, RequirementState};
 pub use state::{
-    Ballot, Circle, CircleState, Objection, ObjectionKind, PhaseState, Proposal, ProposalState, Review,
+    Ballot, Circle, CircleState, Edge, Objection, ObjectionKind, PhaseState, Proposal, ProposalState, Review,
     Version, Vote, VoteKind,
 };
 
@@ -43,7 +43,7 @@ pub(super) use read::{read, read_objections};
 pub(super) use vote::{approve, note, object};
 pub(super) use withdraw::withdraw;
 
-use super::charter::{Phase, ReviewEdge};
+use super::charter::Phase;
 use super::escalation::{Cause, Escalated, EscalationClosed};
 use super::event::Event;
 use super::name::{ObjectionId, ProposalName};
@@ -74,8 +74,8 @@ impl<'a> Ask<'a> {
     }
 
     /// Who reviews a proposal.
-    fn edges(&self, proposal: &'a Proposal) -> impl Iterator<Item = &'a ReviewEdge> + use<'a> {
-        self.phase_of(proposal).reviewers_of(&proposal.producer)
+    fn edges(&self, proposal: &'a Proposal) -> impl Iterator<Item = Edge<'a>> + use<'a> {
+        proposal.edges(self.phase_of(proposal))
     }
 
     /// The circle of a proposal.

@@ -140,9 +140,9 @@ impl Owing<'_, '_> {
         let Some((_, phase)) = self.charter.phase(&proposal.phase) else { return false };
         let asked = self.team.escalations().open_on(Cause::ReviewerNotEligible, &proposal.current_ref());
         asked.is_none()
-            && phase.reviewers_of(&proposal.producer).any(|edge| {
-                !current.overruled.contains(&edge.reviewer)
-                    && proposal.own_work(self.charter, current, &edge.reviewer).is_some()
+            && proposal.edges(phase).any(|edge| {
+                !current.overruled.contains(edge.reviewer)
+                    && proposal.own_work(self.charter, current, edge.reviewer).is_some()
             })
     }
 
@@ -151,8 +151,8 @@ impl Owing<'_, '_> {
         let Some((_, phase)) = self.charter.phase(&proposal.phase) else { return };
         let mut seen: Vec<&MemberName> = Vec::new();
         let mut reviewing: Vec<&MemberName> = Vec::new();
-        for edge in phase.reviewers_of(&proposal.producer) {
-            let reviewer = &edge.reviewer;
+        for edge in proposal.edges(phase) {
+            let reviewer = edge.reviewer;
             if seen.contains(&reviewer) {
                 continue;
             }

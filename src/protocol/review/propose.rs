@@ -197,8 +197,8 @@ fn accept(ask: Ask<'_>, proposal: &Proposal, proposed: Proposed) -> Decision {
     }
     let mut blocked: BTreeSet<(&MemberName, String)> = BTreeSet::new();
     for edge in ask.edges(proposal) {
-        if let Some(because) = proposal.own_work(ask.charter, &version, &edge.reviewer) {
-            blocked.insert((&edge.reviewer, because));
+        if let Some(because) = proposal.own_work(ask.charter, &version, edge.reviewer) {
+            blocked.insert((edge.reviewer, because));
         }
     }
     let mut escalated = Vec::new();

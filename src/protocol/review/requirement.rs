@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::state::{Circle, Objection, ObjectionKind, Proposal, Version};
-use crate::protocol::charter::{Charter, Phase, ReviewEdge, RuleMode};
+use super::state::{Circle, Edge, Objection, ObjectionKind, Proposal, Version};
+use crate::protocol::charter::{Charter, Phase, RuleMode};
 use crate::protocol::name::{MemberName, ProposalName};
 use crate::protocol::rule::{About, Judge, Judgement, Moment, Owner, Rule, Value, View, fill};
 use crate::protocol::team::Team;
@@ -217,18 +217,18 @@ impl<'a> Subjects<'a> {
         let mut subjects =
             Self { circle: Vec::new(), proposals: Vec::new(), reviews: Vec::new(), objections: Vec::new() };
         for (proposal, view) in proposals.into_iter().zip(views) {
-            let edges: Vec<&ReviewEdge> = phase.reviewers_of(&proposal.producer).collect();
+            let edges: Vec<Edge<'_>> = proposal.edges(phase).collect();
             let with = |word: Option<(&'static str, Value)>| {
                 let mut words = base.words.clone();
                 words.insert("proposal", view.clone());
                 words.extend(word);
                 View { words }
             };
-            for edge in &edges {
+            for edge in edges.iter().copied() {
                 subjects.reviews.push(Subject {
                     name: Some(format!("{} by {} ({})", proposal.name, edge.reviewer, edge.lens)),
                     proposal: Some(proposal),
-                    reviewers: vec![&edge.reviewer],
+                    reviewers: vec![edge.reviewer],
                     view: with(Some(("review", review_view(charter, proposal, edge)))),
                 });
             }
@@ -240,7 +240,7 @@ impl<'a> Subjects<'a> {
                     view: with(Some(("objection", objection_view(objection)))),
                 });
             }
-            let mut reviewers: Vec<&MemberName> = edges.iter().map(|edge| &edge.reviewer).collect();
+            let mut reviewers: Vec<&MemberName> = edges.iter().map(|edge| edge.reviewer).collect();
             reviewers.dedup();
             let (name, view) = (Some(proposal.name.to_string()), with(None));
             subjects.proposals.push(Subject { name, proposal: Some(proposal), reviewers, view });
@@ -287,8 +287,8 @@ fn proposal_view(charter: &Charter, proposal: &Proposal, circle: &Circle, confir
     .collect()
 }
 
-fn review_view(charter: &Charter, proposal: &Proposal, edge: &ReviewEdge) -> Value {
-    let reviewer = &edge.reviewer;
+fn review_view(charter: &Charter, proposal: &Proposal, edge: Edge<'_>) -> Value {
+    let reviewer = edge.reviewer;
     let current = proposal.current();
     let voted = proposal.versions.iter().rev().find(|version| version.vote(reviewer).is_some());
     let vote = current.and_then(|version| version.vote(reviewer));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::{CircleCompleted, Closing, Objected, Run};
 use crate::protocol::artifact::{Artifact, Identity, Place, RepoPath};
-use crate::protocol::charter::{Charter, Limits, ReviewEdge};
+use crate::protocol::charter::{Charter, Limits, Phase};
 use crate::protocol::name::{
     CircleName, Digest, Lens, MemberName, ObjectionId, PhaseName, ProposalName, VersionRef,
 };
@@ -107,6 +107,19 @@ pub struct Proposal {
     pub rounds: u32,
     /// Whether a failed publish left it owing a version that is no round.
     pub publish_failed: Option<String>,
+    /// Who reviews it in whose place, by a person's decision.
+    pub stand_ins: BTreeMap<MemberName, MemberName>,
+    /// Reviewers whom a person excused from it.
+    pub excused: BTreeSet<MemberName>,
+}
+
+/// Who reviews a proposal, and through which lens: an edge of the charter, as persons' decisions left it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge<'a> {
+    /// The reviewer.
+    pub reviewer: &'a MemberName,
+    /// The lens.
+    pub lens: &'a Lens,
 }
 
 /// Why and when a version was taken back.
@@ -376,6 +389,13 @@ impl Proposal {
         Some(format!("{} authored a commit in it", author.email))
     }
 
+    /// Who reviews it, in the charter's order.
+    pub fn edges<'a>(&'a self, phase: &'a Phase) -> impl Iterator<Item = Edge<'a>> {
+        phase.reviewers_of(&self.producer).filter(|edge| !self.excused.contains(&edge.reviewer)).map(|edge| {
+            Edge { reviewer: self.stand_ins.get(&edge.reviewer).unwrap_or(&edge.reviewer), lens: &edge.lens }
+        })
+    }
+
     /// The command by which its producer proposes the next version: with an answer to each open objection.
     pub fn propose_command(&self, charter: &Charter) -> String {
         let artifact = if charter.repository.is_some() { "--commit HEAD" } else { "--path DIR" };
@@ -422,13 +442,14 @@ impl Proposal {
 
     /// Whether it has a current version that isn't withdrawn, all edges are met on it, and no
     /// objection is open.
-    pub fn is_accepted<'a>(&self, mut edges: impl Iterator<Item = &'a ReviewEdge>) -> bool {
+    pub fn is_accepted(&self, phase: &Phase) -> bool {
         let Some(current) = self.current() else { return false };
         self.withdrawal.is_none()
             && self.publish_failed.is_none()
             && self.open_objections().next().is_none()
-            && edges
-                .all(|edge| current.approved_by(&edge.reviewer) || current.overruled.contains(&edge.reviewer))
+            && self
+                .edges(phase)
+                .all(|edge| current.approved_by(edge.reviewer) || current.overruled.contains(edge.reviewer))
     }
 }
 

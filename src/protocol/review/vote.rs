@@ -176,7 +176,7 @@ fn find<'a>(ask: Ask<'a>, reference: &VersionRef) -> Result<Ballot<'a>, Violatio
             nearest: proposal.current().map(|_| proposal.current_ref()).unwrap_or_default(),
         });
     };
-    let own = ask.edges(proposal).filter(|edge| edge.reviewer == *ask.by);
+    let own = ask.edges(proposal).filter(|edge| edge.reviewer == ask.by);
     let lenses = own.map(|edge| edge.lens.clone()).collect();
     Ok(Ballot { proposal, version, reference: version.reference(&proposal.name), lenses })
 }
