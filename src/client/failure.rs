@@ -96,6 +96,14 @@ pub(super) fn of_status(address: &str, request_id: Option<&str>, status: &Status
     }
     let why = status.message().to_owned();
     let reason = wire::reason_of(status);
+    // A status with a source was made on this side: the connection broke, whatever the code says. A
+    // server that speaks TLS to who does not may be taken for one that broke the protocol.
+    if status.source().is_some() {
+        return match request_id {
+            Some(id) => Failure::OutcomeUnknown { request_id: id.to_owned(), why },
+            None => Failure::Unreachable { address: address.to_owned(), why },
+        };
+    }
     match (status.code(), request_id) {
         (Code::Unauthenticated | Code::PermissionDenied, _) => Failure::Unauthenticated { why },
         // Of these the server knows that nothing was stored.
@@ -105,7 +113,12 @@ pub(super) fn of_status(address: &str, request_id: Option<&str>, status: &Status
             Failure::Broken { code: reason.unwrap_or_default(), why }
         }
         (
-            Code::Unavailable | Code::Unknown | Code::Cancelled | Code::DeadlineExceeded | Code::Aborted,
+            Code::Unavailable
+            | Code::Unknown
+            | Code::Cancelled
+            | Code::DeadlineExceeded
+            | Code::Aborted
+            | Code::Internal,
             Some(id),
         ) => Failure::OutcomeUnknown { request_id: id.to_owned(), why },
         (Code::DeadlineExceeded, None) => Failure::TimedOut { address: address.to_owned(), why },
@@ -199,8 +212,24 @@ mod tests {
             let failure = of_status("a", Some("id"), &Status::new(code, "no"));
             assert!(matches!(failure, Failure::Unauthenticated { .. }), "{code:?}");
         }
-        assert!(
-            matches!(of_status("a", Some("id"), &Status::internal("x")), Failure::Broken { code, .. } if code == "INTERNAL")
-        );
+        // What stopped may have stored something before; a question that stopped is only broken.
+        let stopped = Status::internal("x");
+        assert!(matches!(of_status("a", Some("id"), &stopped), Failure::OutcomeUnknown { .. }));
+        assert!(matches!(of_status("a", None, &stopped), Failure::Broken { code, .. } if code == "INTERNAL"));
+    }
+
+    #[test]
+    fn a_status_of_this_side_is_a_connection_that_broke() {
+        let broken = || Status::from_error(Box::new(Transport(io::Error::from_raw_os_error(104))));
+        for code in [Code::Internal, Code::Unknown, Code::ResourceExhausted] {
+            let mut status = Status::new(code, "protocol error");
+            assert!(!matches!(of_status("a", Some("id"), &status), Failure::Unreachable { .. }));
+            status.set_source(std::sync::Arc::new(broken()));
+            assert!(matches!(of_status("a", None, &status), Failure::Unreachable { .. }), "{code:?}");
+            assert!(
+                matches!(of_status("a", Some("id"), &status), Failure::OutcomeUnknown { .. }),
+                "{code:?}"
+            );
+        }
     }
 }
