@@ -182,6 +182,28 @@ impl Home {
         write_private(&self.server_file(), format!("{text}\n").as_bytes())
     }
 
+    /// Says that a server runs at that time. Lost with the machine it costs nothing but a little of the
+    /// time that deadlines are given back, so it is neither flushed nor put in place in one step.
+    pub fn write_alive(&self, at: Time) -> Result<(), HomeFault> {
+        let file = self.alive_file();
+        let write = || {
+            let mut open =
+                OpenOptions::new().write(true).create(true).truncate(true).mode(FILE_MODE).open(&file)?;
+            open.set_permissions(Permissions::from_mode(FILE_MODE))?;
+            open.write_all(format!("{at}\n").as_bytes())
+        };
+        write().map_err(io_fault("writing", &file))
+    }
+
+    /// When a server was last seen to run, where that is known.
+    pub fn read_alive(&self) -> Option<Time> {
+        fs::read_to_string(self.alive_file()).ok()?.trim().parse().ok()
+    }
+
+    fn alive_file(&self) -> PathBuf {
+        self.root.join("alive")
+    }
+
     /// Where the running server says who it is.
     pub fn server_file(&self) -> PathBuf {
         self.root.join("server.json")

@@ -9,14 +9,18 @@
 use std::collections::BTreeSet;
 
 use countersign::protocol::artifact::{Artifact, ArtifactKind, Identity, RepoPath};
-use countersign::protocol::escalation::{Cause, Decision, Escalated, EscalationClosed};
+use countersign::protocol::deadline::ServerResumed;
+use countersign::protocol::escalation::{
+    Cause, Decision, Escalated, EscalationClosed, EscalationReminded, WaitingOn,
+};
 use countersign::protocol::event::Unreadable;
 use countersign::protocol::name::{Digest, Lens, MemberName, ProposalName};
 use countersign::protocol::review::{
     Approved, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry, Confirmed,
-    CountedApproval, Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed, Run, VersionRead, Withdrawn,
+    CountedApproval, Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed, ReviewerExcused,
+    ReviewerReplaced, Run, VersionRead, Withdrawn,
 };
-use countersign::protocol::{Answer, CharterAdopted, Event, PhaseOpened, charter};
+use countersign::protocol::{Answer, CharterAdopted, Event, ObligationKind, PhaseOpened, charter};
 
 fn parser() -> ProposalName {
     "parser".parse().unwrap()
@@ -118,11 +122,22 @@ fn every_event() -> Vec<Event> {
     let circle = || "implement".parse().unwrap();
     let escalated = Escalated {
         id: "e1".parse().unwrap(),
-        cause: Cause::RoundLimit,
-        subject: "parser".to_owned(),
         proposal: Some(parser()),
         member: Some(member("sec")),
-        text: "both sides' words".to_owned(),
+        ..Escalated::new(Cause::RoundLimit, "parser", "both sides' words".to_owned())
+    };
+    let overdue = Escalated {
+        id: "e1".parse().unwrap(),
+        circle: Some(circle()),
+        obligation: Some("confirm:implement:3fa91c20d8e7".to_owned()),
+        member: Some(member("sec")),
+        waiting_on: vec![WaitingOn {
+            member: member("sec"),
+            kind: ObligationKind::Confirm,
+            subject: "implement:3fa91c20d8e7".to_owned(),
+            since: "2026-01-01T09:00:00Z".parse().unwrap(),
+        }],
+        ..Escalated::new(Cause::Overdue, "implement:3fa91c20d8e7", "sec owes".to_owned())
     };
     let answered = EscalationClosed {
         id: "e1".parse().unwrap(),
@@ -163,6 +178,21 @@ fn every_event() -> Vec<Event> {
         Escalated { cause: Cause::Asked, proposal: None, member: None, ..escalated }.into(),
         answered.clone().into(),
         EscalationClosed { by: None, decision: None, ..answered }.into(),
+        ReviewerReplaced {
+            proposal: parser(),
+            reviewer: member("sec"),
+            stand_in: member("arch"),
+            by: member("dana"),
+        }
+        .into(),
+        ReviewerExcused { proposal: parser(), reviewer: member("sec"), by: member("dana") }.into(),
+        overdue.into(),
+        EscalationReminded { id: "e1".parse().unwrap(), level: 1 }.into(),
+        ServerResumed {
+            from: "2026-01-01T09:00:00Z".parse().unwrap(),
+            to: "2026-01-01T10:00:00Z".parse().unwrap(),
+        }
+        .into(),
     ]
 }
 

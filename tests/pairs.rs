@@ -70,6 +70,11 @@ impl Stage {
             self.log.push((self.now, event.kind(), event.schema(), event.encode()));
             self.team.apply(seq, self.now, event);
         }
+        for event in self.team.consequences(judge, self.now, &decision.events) {
+            let seq = Seq(self.team.seq().0 + 1);
+            self.log.push((self.now, event.kind(), event.schema(), event.encode()));
+            self.team.apply(seq, self.now, &event);
+        }
         match &decision.outcome {
             Ok(_) => self.accepted(&before, line, &decision.events),
             Err(_) => {
@@ -136,7 +141,7 @@ impl Stage {
                 .proposals
                 .iter()
                 .any(|name| !team.obligations_around(judge, self.now, Some(name)).is_empty());
-            let cooling = team.next_deadline(self.now).is_some();
+            let cooling = team.next_deadline(judge, self.now).is_some();
             assert!(!circle.is_open() || owed || cooling, "after {after}: nobody owes in {}", circle.name);
             self.settled_as_the_rules_say(judge, circle, after);
             let Some(completed) = &circle.completed else { continue };

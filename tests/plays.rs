@@ -44,6 +44,10 @@ impl Stage for Forgetful {
         self.0.wait(span);
     }
 
+    fn away(&mut self, span: Span) {
+        self.0.away(span);
+    }
+
     fn restart(&mut self) {
         self.0.restart();
     }

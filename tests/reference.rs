@@ -211,7 +211,12 @@ fn documented_events() -> Vec<Described> {
 
 /// The stored fields of an event.
 fn fields_of(variant: &str) -> Vec<String> {
-    for file in ["src/protocol/event.rs", "src/protocol/review/event.rs", "src/protocol/escalation.rs"] {
+    for file in [
+        "src/protocol/event.rs",
+        "src/protocol/review/event.rs",
+        "src/protocol/escalation/mod.rs",
+        "src/protocol/deadline.rs",
+    ] {
         let fields = documented_fields(&read(file), variant);
         if !fields.is_empty() {
             return fields.into_iter().map(|(name, _)| name).collect();

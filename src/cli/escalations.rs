@@ -48,6 +48,7 @@ impl Escalate {
         Ok(Answer::new(
             json!({
                 "escalation": escalated.escalation,
+                "escalations": one(&speaker, &escalated.escalation).await?,
                 "woke": form::woke(&escalated.woke),
                 "stored": words::stored_json(&stored),
                 "sequence": escalated.sequence,
@@ -76,8 +77,10 @@ enum EscalationsCommand {
     /// Answers an escalation, as a person
     #[command(after_help = "Example:
   countersign escalations answer e1 --decide raise-limit --reason 'the findings are new each time'
+  countersign escalations answer e2 --decide replace --member arch --reason 'sec is away'
 
-Refused with UNKNOWN_SUBJECT, NOT_A_PERSON, REASON_REQUIRED, ESCALATION_CLOSED, DECISION_UNFIT.")]
+Refused with UNKNOWN_SUBJECT, NOT_A_PERSON, REASON_REQUIRED, ESCALATION_CLOSED, DECISION_UNFIT,
+DECISION_IMPOSSIBLE, CIRCLE_COMPLETE, OWN_WORK.")]
     Answer {
         /// The escalation's id: e1
         #[arg(value_name = "eN")]
@@ -85,6 +88,12 @@ Refused with UNKNOWN_SUBJECT, NOT_A_PERSON, REASON_REQUIRED, ESCALATION_CLOSED, 
         /// One of the decisions that `escalations list` shows
         #[arg(long, value_name = "DECISION")]
         decide: Option<String>,
+        /// Who reviews instead, who is excused, or whose objections are overruled
+        #[arg(long = "member", value_name = "MEMBER")]
+        named: Option<String>,
+        /// Whose place that member takes, where it isn't plain
+        #[arg(long, value_name = "MEMBER")]
+        reviewer: Option<String>,
         /// Why
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
@@ -99,10 +108,17 @@ impl Escalations {
     pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
         match self.command {
             EscalationsCommand::List { all } => list(global, all).await,
-            EscalationsCommand::Answer { escalation, decide, reason, text_file, write } => {
+            EscalationsCommand::Answer { escalation, decide, named, reviewer, reason, text_file, write } => {
                 let reason = text_file.or(reason, "--reason", "reason")?;
-                let decision = decide.unwrap_or_default();
-                answer(global, escalation, decision, reason, write).await
+                let request = AnswerEscalationRequest {
+                    request_id: write.id(),
+                    escalation,
+                    decision: decide.unwrap_or_default(),
+                    reason,
+                    member: named.unwrap_or_default(),
+                    reviewer: reviewer.unwrap_or_default(),
+                };
+                answer(global, request).await
             }
         }
     }
@@ -110,17 +126,7 @@ impl Escalations {
 
 async fn list(global: &Global, all: bool) -> Result<Answer, Failure> {
     let speaker = Speaker::connect(global).await?;
-    let mut escalations: Vec<Escalation> = Vec::new();
-    let mut page_token = String::new();
-    let sequence = loop {
-        let request = ListEscalationsRequest { all, page_size: PAGE_MAX, page_token };
-        let page = speaker.client.list_escalations(request).await?;
-        escalations.extend(page.escalations);
-        page_token = page.next_page_token;
-        if page_token.is_empty() {
-            break page.sequence;
-        }
-    };
+    let (escalations, sequence) = every(&speaker, all).await?;
     let fence = Fence::fresh()?;
     let mut text = String::new();
     for escalation in &escalations {
@@ -136,6 +142,28 @@ async fn list(global: &Global, all: bool) -> Result<Answer, Failure> {
     Ok(Answer::new(json, text))
 }
 
+/// Every escalation, or every one that is open, and what the answer reflects.
+async fn every(speaker: &Speaker, all: bool) -> Result<(Vec<Escalation>, u64), Failure> {
+    let mut escalations: Vec<Escalation> = Vec::new();
+    let mut page_token = String::new();
+    let sequence = loop {
+        let request = ListEscalationsRequest { all, page_size: PAGE_MAX, page_token };
+        let page = speaker.client.list_escalations(request).await?;
+        escalations.extend(page.escalations);
+        page_token = page.next_page_token;
+        if page_token.is_empty() {
+            break page.sequence;
+        }
+    };
+    Ok((escalations, sequence))
+}
+
+/// The one of that id, as scripts read it.
+async fn one(speaker: &Speaker, id: &str) -> Result<Value, Failure> {
+    let (escalations, _) = every(speaker, true).await?;
+    Ok(escalations.iter().filter(|escalation| escalation.id == id).map(form::escalation).collect())
+}
+
 fn described(escalation: &Escalation, fence: &Fence) -> String {
     let id = visible(&escalation.id);
     let mut out = format!(
@@ -146,6 +174,9 @@ fn described(escalation: &Escalation, fence: &Fence) -> String {
     );
     if let Some(at) = &escalation.opened_at {
         out.push_str(&format!(", opened at {}", time_of(at)));
+    }
+    if escalation.reminders > 0 {
+        out.push_str(&format!(", {}", words::counted(escalation.reminders.into(), "reminder")));
     }
     out.push('\n');
     out.push_str(&fence.around(&id, &escalation.text));
@@ -161,8 +192,9 @@ fn described(escalation: &Escalation, fence: &Fence) -> String {
     if escalation.decision.is_empty() {
         for decision in &escalation.decisions {
             out.push_str(&format!(
-                "  countersign escalations answer {id} --decide {} --reason \"…\"\n",
-                visible(decision)
+                "  countersign escalations answer {id} --decide {}{} --reason TEXT\n",
+                visible(decision),
+                if decision == "replace" { " --member MEMBER" } else { "" }
             ));
         }
     } else {
@@ -173,20 +205,9 @@ fn described(escalation: &Escalation, fence: &Fence) -> String {
     out
 }
 
-async fn answer(
-    global: &Global,
-    escalation: String,
-    decision: String,
-    reason: String,
-    write: Write,
-) -> Result<Answer, Failure> {
+async fn answer(global: &Global, request: AnswerEscalationRequest) -> Result<Answer, Failure> {
     let speaker = Speaker::connect(global).await?;
-    let request = AnswerEscalationRequest {
-        request_id: write.id(),
-        escalation,
-        decision: decision.clone(),
-        reason: reason.clone(),
-    };
+    let (decision, reason) = (request.decision.clone(), request.reason.clone());
     let answered = speaker.client.answer_escalation(request).await?;
     let stored = [("reason".to_owned(), reason.as_str())];
     let text = format!(
@@ -199,6 +220,7 @@ async fn answer(
     Ok(Answer::new(
         json!({
             "escalation": answered.escalation,
+            "escalations": one(&speaker, &answered.escalation).await?,
             "decision": decision,
             "woke": form::woke(&answered.woke),
             "stored": words::stored_json(&stored),

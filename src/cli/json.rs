@@ -244,11 +244,25 @@ pub fn escalation(escalation: &proto::Escalation) -> Value {
         "text": escalation.text,
         "opened_at": time(escalation.opened_at.as_ref()),
         "waiting_on": waiting.collect::<Value>(),
+        "reminders": escalation.reminders,
         "state": escalation_state(escalation),
         "decisions": escalation.decisions,
         "decision": or_null(&escalation.decision),
         "answered_by": or_null(&escalation.answered_by),
         "reason": or_null(&escalation.reason),
+    })
+}
+
+/// A member who waits, and for whom.
+pub fn waiting(waiting: &proto::WaitFor) -> Value {
+    let on = waiting
+        .waiting_for
+        .iter()
+        .map(|on| json!({ "member": on.member, "kind": on.kind, "since": time(on.since.as_ref()) }));
+    json!({
+        "member": waiting.member,
+        "circle": waiting.circle,
+        "waiting_for": on.collect::<Value>(),
     })
 }
 

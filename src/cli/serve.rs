@@ -55,8 +55,12 @@ impl Serve {
         let home = home().await?;
         let tls = self.tls_cert.zip(self.tls_key).map(|(certificate, key)| TlsFiles { certificate, key });
         let with_tls = tls.is_some();
-        let options =
-            Options { home: home.clone(), listen: self.listen, tls, clock: Arc::new(SystemClock::start()) };
+        let options = Options {
+            home: home.clone(),
+            listen: self.listen,
+            tls,
+            clock: Arc::new(SystemClock::after(home.read_alive())),
+        };
         let running = server::start(options).await.map_err(|fault| refused(self.listen, fault))?;
 
         let addr = running.addr();

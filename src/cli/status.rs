@@ -1,5 +1,7 @@
 //! `countersign status`: who holds the ball, on one screen.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -28,6 +30,7 @@ impl Status {
             "circles": status.circles.iter().map(form::circle).collect::<Value>(),
             "proposals": status.proposals.iter().map(form::proposal).collect::<Value>(),
             "obligations": status.obligations.iter().map(form::obligation).collect::<Value>(),
+            "waiting": status.waiting.iter().map(form::waiting).collect::<Value>(),
             "escalations": status.escalations.iter().map(form::escalation).collect::<Value>(),
             "recovery_patches": status.recovery_patches,
             "sequence": status.sequence,
@@ -94,6 +97,18 @@ fn screen(status: &GetStatusResponse, now: Time) -> String {
         out.push_str("\nnobody owes anything\n");
     } else {
         section(&mut out, &["OWES", "WHAT", "ABOUT", "FOR", "DUE", "COMMAND"], owed);
+    }
+    for waiting in &status.waiting {
+        let on: BTreeSet<&str> = waiting.waiting_for.iter().map(|on| on.member.as_str()).collect();
+        if !on.is_empty() {
+            let on: Vec<String> = on.into_iter().map(str::to_owned).collect();
+            out.push_str(&format!(
+                "{} waits for {} in {}\n",
+                visible(&waiting.member),
+                words::names(&on),
+                visible(&waiting.circle)
+            ));
+        }
     }
 
     if !status.escalations.is_empty() {

@@ -31,6 +31,7 @@ pub use team::{Done, Refusal, RequestKey, TeamHandle};
 use crate::protocol::charter::Charter;
 use crate::protocol::name::{Actor, Digest, MemberName, TeamName};
 use crate::protocol::rule::Judge;
+use crate::protocol::time::Time;
 use crate::protocol::{Adopt, Command};
 use crate::store::{Credential, Fault, Reader, Writer};
 use token::Token;
@@ -203,6 +204,9 @@ struct Progress {
     epoch: u64,
     /// The epoch in which the state was last read from the log.
     loaded: u64,
+    /// When the team next wants to be asked, in its own time. Whoever looks at a later time sees what
+    /// came of it.
+    deadline: Option<Time>,
 }
 
 /// The two ends of a team's progress.

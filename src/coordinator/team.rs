@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::presence::{LastSeen, Wake};
 use super::writer::{Queued, WriterHandle};
 use super::{Clock, Progress, Progressing, Reply, UNPOISONED};
+use crate::protocol::deadline::ServerResumed;
 use crate::protocol::name::{Actor, Digest, MemberName, ProposalName, Seq, TeamName};
 use crate::protocol::review::ReportPublish;
 use crate::protocol::rule::Judge;
@@ -145,7 +146,9 @@ impl TeamHandle {
     ) -> Result<Self, Fault> {
         let team = replay(&*reader, &name)?;
         let ahead = team.at() - clock.now();
-        let progress = watch::channel(Progress { stored: team.seq().0, ..Progress::default() });
+        // What passed while nobody was there to ask is asked about first.
+        let deadline = Some(Time(i64::MIN));
+        let progress = watch::channel(Progress { stored: team.seq().0, deadline, ..Progress::default() });
         let shared = Arc::new(Shared {
             team: RwLock::new(team),
             progress,
@@ -166,6 +169,7 @@ impl TeamHandle {
             epoch: 0,
             unreadable: false,
             performing: BTreeSet::new(),
+            gaps_told: Time(i64::MIN),
         };
         tokio::spawn(task.run(commands));
         Ok(handle)
@@ -195,7 +199,11 @@ impl TeamHandle {
     pub async fn read<T>(&self, look: impl Fn(&Team, Time) -> T) -> Result<(T, Seq), Refusal> {
         let mut progress = self.shared.progress.1.clone();
         loop {
-            let loaded = progress.wait_for(|progress| progress.loaded == progress.epoch).await;
+            let asked = self.shared.now();
+            let caught_up = |progress: &Progress| {
+                progress.loaded == progress.epoch && progress.deadline.is_none_or(|at| at > asked)
+            };
+            let loaded = progress.wait_for(caught_up).await;
             let epoch = loaded.map_err(|_| Refusal::Ended)?.epoch;
             let (seen, seq) = {
                 let team = self.shared.team.read().expect(UNPOISONED);
@@ -259,11 +267,14 @@ struct Task {
     unreadable: bool,
     /// Effects under way.
     performing: BTreeSet<Effect>,
+    /// Until when the team knows in which time no server ran, by the clock.
+    gaps_told: Time,
 }
 
 impl Task {
     async fn run(mut self, mut commands: mpsc::Receiver<Submitted>) {
         self.perform_effects();
+        let clock = self.shared.clock.clone();
         let mut progress = self.shared.progress.1.clone();
         loop {
             let epoch = self.epoch;
@@ -275,13 +286,72 @@ impl Task {
                     self.catch_up();
                     continue;
                 }
+                () = clock.wait_until(self.wakes_at()), if self.deadline().is_some() && !self.unreadable => {
+                    self.pass_time().await;
+                    continue;
+                }
             };
             let Some(submitted) = submitted else { return };
             match self.catch_up() {
                 Some(reason) => drop(submitted.reply.send(Err(Refusal::Damaged { reason }))),
-                None => self.decide(submitted).await,
+                None => {
+                    self.pass_time().await;
+                    self.decide(submitted).await;
+                }
             }
         }
+    }
+
+    /// When the team next wants to be asked, in its own time.
+    fn deadline(&self) -> Option<Time> {
+        self.shared.progress.1.borrow().deadline
+    }
+
+    /// The same by the clock.
+    fn wakes_at(&self) -> Time {
+        Time(self.deadline().unwrap_or_default().0.saturating_sub(self.shared.ahead.0))
+    }
+
+    /// What is late by now came before whatever is asked now: the team decides what comes of it, once it
+    /// knows in which time no server ran.
+    async fn pass_time(&mut self) {
+        for (from, to) in self.shared.clock.gaps(self.gaps_told) {
+            self.gaps_told = to;
+            let last = self.shared.team.read().expect(UNPOISONED).at();
+            let resumed =
+                ServerResumed { from: (from + self.shared.ahead).max(last), to: to + self.shared.ahead };
+            self.ask_itself(Command::ResumeServer(resumed)).await;
+        }
+        let now = self.shared.now();
+        if self.deadline().is_none_or(|at| at > now) {
+            return;
+        }
+        self.ask_itself(Command::TimePassed).await;
+        let next = {
+            let team = self.shared.team.read().expect(UNPOISONED);
+            // What has passed was just asked about: there is nothing in it that is not decided.
+            team.next_deadline(&*self.shared.judge, now).filter(|at| *at > now)
+        };
+        self.shared.progress.0.send_modify(|progress| progress.deadline = next);
+    }
+
+    /// Has the team decide what the server asks; nobody waits for the answer.
+    async fn ask_itself(&mut self, command: Command) {
+        let (reply, _) = oneshot::channel();
+        self.decide(Submitted { who: Actor::Server, command, request: None, reply }).await;
+    }
+
+    /// What was just decided can have a deadline no sooner than the least that there is.
+    fn expect_deadline(&self, now: Time) {
+        let least = self.shared.team.read().expect(UNPOISONED).least_deadline();
+        let Some(at) = least.map(|least| now + least) else { return };
+        self.shared.progress.0.send_if_modified(|progress| {
+            let sooner = progress.deadline.is_none_or(|known| at < known);
+            if sooner {
+                progress.deadline = Some(at);
+            }
+            sooner
+        });
     }
 
     /// Reads the log again where what was decided on top of it is void. Gives the reason where it can't.
@@ -303,6 +373,8 @@ impl Task {
         self.shared.progress.0.send_modify(|progress| {
             progress.stored = stored;
             progress.loaded = epoch;
+            // A store that takes nothing is not asked again at once.
+            progress.deadline = Some(self.shared.now() + Span::seconds(1));
         });
         self.epoch = epoch;
         self.unreadable = false;
@@ -349,23 +421,14 @@ impl Task {
         }
 
         let mut rows: Vec<Row> = Vec::with_capacity(decision.events.len());
-        let last = {
-            let mut team = self.shared.team.write().expect(UNPOISONED);
-            for event in &decision.events {
-                let seq = Seq(team.seq().0 + 1);
-                team.apply(seq, at, event);
-                rows.push(Row {
-                    seq,
-                    at,
-                    actor: who.clone(),
-                    kind: event.kind().into(),
-                    schema: event.schema(),
-                    body: event.encode(),
-                    request: None,
-                });
-            }
-            team.seq()
+        self.fold(&who, at, &decision.events, &mut rows);
+        let followed = {
+            let team = self.shared.team.read().expect(UNPOISONED);
+            team.consequences(judge, now, &decision.events)
         };
+        self.fold(&Actor::Server, at, &followed, &mut rows);
+        let last = self.shared.team.read().expect(UNPOISONED).seq();
+        self.expect_deadline(at);
         // Outside of the write lock: nobody who looks waits while rules are asked.
         let after =
             self.shared.team.read().expect(UNPOISONED).obligations_around(judge, now, touched.as_ref());
@@ -383,6 +446,22 @@ impl Task {
         let batch = Batch { team: self.name.clone(), rows };
         self.enqueue(Some(batch), reply, outcome).await;
         self.perform_effects();
+    }
+
+    /// Folds events in, and gives their rows.
+    fn fold(&self, who: &Actor, at: Time, events: &[Event], rows: &mut Vec<Row>) {
+        if events.is_empty() {
+            return;
+        }
+        // Written out before the lock is taken: nobody who looks waits for that.
+        let written: Vec<String> = events.iter().map(Event::encode).collect();
+        let mut team = self.shared.team.write().expect(UNPOISONED);
+        for (event, body) in events.iter().zip(written) {
+            let seq = Seq(team.seq().0 + 1);
+            team.apply(seq, at, event);
+            let (kind, schema) = (event.kind().into(), event.schema());
+            rows.push(Row { seq, at, actor: who.clone(), kind, schema, body, request: None });
+        }
     }
 
     /// The answer that this request got before, or the refusal where it was another command.

@@ -6,11 +6,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::escalation::{Escalated, EscalationClosed};
+use super::deadline::ServerResumed;
+use super::escalation::{Escalated, EscalationClosed, EscalationReminded};
 use super::name::{Digest, PhaseName};
 use super::review::{
     Approved, CircleCompleted, CirclePublished, CircleReopened, Confirmed, Noted, Objected, ObjectionClosed,
-    ObjectionsRead, Proposed, VersionRead, Withdrawn,
+    ObjectionsRead, Proposed, ReviewerExcused, ReviewerReplaced, VersionRead, Withdrawn,
 };
 use super::{Adopted, charter::Charter};
 
@@ -146,8 +147,16 @@ events! {
     CirclePublished = "circle-published", 1;
     /// What the circle holds couldn't be published; it is open again.
     CircleReopened = "circle-reopened", 1;
+    /// A person had another member review in a reviewer's place.
+    ReviewerReplaced = "reviewer-replaced", 1;
+    /// A person excused a reviewer from a proposal.
+    ReviewerExcused = "reviewer-excused", 1;
     /// Something was put before a person.
     Escalated = "escalated", 1;
+    /// A person was asked once more.
+    EscalationReminded = "escalation-reminded", 1;
     /// An escalation was answered, or closed by progress.
     EscalationClosed = "escalation-closed", 1;
+    /// A server runs again; the time in between counts towards no deadline.
+    ServerResumed = "server-resumed", 1;
 }

@@ -9,7 +9,7 @@
 //!     ▲        └─────────────────────────────────┘              │
 //!     └────────────────────── apply: folds ◄───────────────────-┘
 //!
-//!   Team ────► obligations · requirements · effects · next_deadline      (pure questions)
+//!   Team ────► obligations · requirements · consequences · effects · next_deadline      (pure questions)
 //! ```
 //!
 //! `apply` never fails and never consults a rule: an event is a fact. Whoever drives the core stores
@@ -20,16 +20,19 @@
 pub mod answer;
 pub mod artifact;
 pub mod charter;
+pub mod deadline;
 pub mod escalation;
 pub mod event;
 pub mod name;
 pub mod obligation;
 mod ownership;
+mod progress;
 pub mod rejection;
 pub mod review;
 pub mod rule;
 mod team;
 pub mod time;
+pub mod waiting;
 
 pub use answer::Answer;
 pub use event::{CharterAdopted, Event, PhaseOpened};

@@ -40,6 +40,17 @@ impl ObligationKind {
     }
 }
 
+impl ObligationKind {
+    /// Every kind.
+    pub const ALL: &[Self] =
+        &[Self::Deliver, Self::Review, Self::Read, Self::Revise, Self::Resolve, Self::Confirm, Self::Decide];
+
+    /// The one of that stable name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
+    }
+}
+
 impl fmt::Display for ObligationKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())

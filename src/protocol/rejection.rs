@@ -306,6 +306,16 @@ rejections! {
         format!("{decision} does not answer {escalation}"),
         format!("decide one of: {}", list(fitting));
 
+    /// The decision can't be carried out.
+    DecisionImpossible { escalation: String, decision: String, because: String } = "DECISION_IMPOSSIBLE", Precondition,
+        format!("{escalation} can't be answered with {decision}: {because}"),
+        "decide otherwise; run: countersign escalations list".to_owned();
+
+    /// The member put this before a person already, who has not answered yet.
+    EscalationOpen { escalation: String, subject: String, member: MemberName } = "ESCALATION_OPEN", Precondition,
+        format!("{member} put {subject} before a person already: {escalation} waits for an answer"),
+        "wait for the answer; run: countersign escalations list".to_owned();
+
     /// The escalation is answered or closed already.
     EscalationClosed { escalation: String, how: String } = "ESCALATION_CLOSED", Precondition,
         format!("{escalation} is {how}"),

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::answer::Answer;
 use super::charter::Charter;
-use super::escalation::{self, Escalations};
+use super::deadline::{self, Deadlines, ServerResumed};
+use super::escalation::{self, Escalated, Escalations};
 use super::event::{CharterAdopted, Event, PhaseOpened};
 use super::name::{Actor, CircleName, Digest, MemberName, ProposalName, Seq, shown};
 use super::obligation::{Obligation, ObligationKind, deadline};
 use super::ownership::Ownership;
 use super::rejection::{Rejection, Violation};
-use super::review::{self, Review};
+use super::review::{self, Circle, Review};
 use super::rule::Judge;
 use super::time::Time;
 
@@ -56,6 +57,8 @@ pub enum Command {
     ReportPublish(review::ReportPublish),
     Escalate(escalation::Escalate),
     AnswerEscalation(escalation::Answer),
+    TimePassed,
+    ResumeServer(ServerResumed),
 }
 
 /// What came of a command: events to store, and what to answer once they are stored. Only the first
@@ -109,6 +112,7 @@ pub struct Team {
     ownership: Ownership,
     review: Review,
     escalations: Escalations,
+    deadlines: Deadlines,
 }
 
 impl Team {
@@ -142,6 +146,17 @@ impl Team {
         &self.escalations
     }
 
+    pub(super) fn deadlines(&self) -> &Deadlines {
+        &self.deadlines
+    }
+
+    /// The circle that an escalation is about, where it is about one.
+    pub fn circle_of(&self, opened: &Escalated) -> Option<&Circle> {
+        let proposal = opened.proposal.as_ref().and_then(|name| self.review.proposal(name));
+        let circle = proposal.map(|proposal| &proposal.circle).or(opened.circle.as_ref());
+        circle.and_then(|name| self.review.circle(name))
+    }
+
     pub(super) fn ownership(&self) -> &Ownership {
         &self.ownership
     }
@@ -163,6 +178,8 @@ impl Team {
             (Actor::Server, Command::ReportPublish(report)) => {
                 return review::report_publish(self, charter, report);
             }
+            (Actor::Server, Command::TimePassed) => return deadline::time_passed(self, charter, judge, now),
+            (Actor::Server, Command::ResumeServer(resumed)) => return deadline::resumed(self, resumed),
             (Actor::Member(by), _) if charter.members.contains_key(by) => by,
             _ => {
                 return Decision::refuse(Violation::NotParticipant {
@@ -186,7 +203,10 @@ impl Team {
             Command::Confirm(command) => review::confirm(ask, command),
             Command::Escalate(command) => escalation::escalate(ask, command),
             Command::AnswerEscalation(command) => escalation::answer(ask, command),
-            Command::Adopt(_) | Command::ReportPublish(_) => Decision::refuse(Violation::NotAPerson {
+            Command::Adopt(_)
+            | Command::ReportPublish(_)
+            | Command::TimePassed
+            | Command::ResumeServer(_) => Decision::refuse(Violation::NotAPerson {
                 verb: "do what is the server's own".to_owned(),
                 member: by.to_string(),
                 persons: Vec::new(),
@@ -205,12 +225,18 @@ impl Team {
             }
             Event::Escalated(escalated) => self.escalations.opened(at, escalated),
             Event::EscalationClosed(closed) => {
-                let opened = self.escalations.get(closed.id).map(|escalation| escalation.opened.clone());
-                if let (Some(opened), Some(decision)) = (opened, closed.decision) {
-                    self.review.raise_limit(&opened, decision);
+                if let Some(escalation) = self.escalations.get(closed.id) {
+                    self.deadlines.closed(at, escalation, closed);
+                    if let Some(decision) = closed.decision {
+                        let circle = self.circle_of(&escalation.opened).map(|circle| circle.name.clone());
+                        self.review.decided(at, circle.as_ref());
+                        self.review.raise_limit(&escalation.opened, decision);
+                    }
                 }
                 self.escalations.closed(closed);
             }
+            Event::EscalationReminded(reminded) => self.escalations.reminded(at, reminded),
+            Event::ServerResumed(resumed) => self.deadlines.resumed(resumed),
             _ => {}
         }
         if let Some(adopted) = &self.adopted {
@@ -233,6 +259,7 @@ impl Team {
             review::obligations(self, &adopted.charter, judge, now, None, &mut owed);
             self.decisions_owed(&adopted.charter, &mut owed);
         }
+        self.set_due(&mut owed);
         owed.sort_by(|one, other| {
             (one.since, &one.id, &one.member).cmp(&(other.since, &other.id, &other.member))
         });
@@ -261,19 +288,13 @@ impl Team {
             }
             self.decisions_owed(&adopted.charter, &mut owed);
         }
+        self.set_due(&mut owed);
         owed
     }
 
     /// What the server owes the world.
     pub fn effects(&self) -> Vec<Effect> {
         self.review.effects()
-    }
-
-    /// When this team next wants to be asked, if nothing happens before: the end of a cooldown, from
-    /// which on its producer owes.
-    pub fn next_deadline(&self, now: Time) -> Option<Time> {
-        let charter = &self.adopted.as_ref()?.charter;
-        self.review.next_deadline(charter, now)
     }
 
     fn decisions_owed(&self, charter: &Charter, owed: &mut Vec<Obligation>) {

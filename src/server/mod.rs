@@ -29,6 +29,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
 use tonic::service::Routes;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Identity, Server, ServerTlsConfig};
@@ -64,6 +65,9 @@ const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
 /// How often a silent connection is asked whether somebody is there, and how long it may not answer.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
 const KEEPALIVE_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// How often the server says that it runs.
+const PULSE: Duration = Duration::from_secs(1);
 
 /// What a server is started with.
 pub struct Options {
@@ -162,6 +166,7 @@ pub struct Running {
     said: ServerFile,
     stop: oneshot::Sender<()>,
     served: JoinHandle<Result<(), tonic::transport::Error>>,
+    pulse: JoinHandle<()>,
 }
 
 /// Opens the store, reads every team, pins what isn't, listens, and says in `server.json` where.
@@ -210,8 +215,9 @@ pub async fn start(options: Options) -> Result<Running, StartFault> {
         shared.coordinator.clone().shutdown().await;
         return Err(fault.into());
     }
+    let pulse = tokio::spawn(beat(shared.clone()));
     tracing::info!(%addr, "serving");
-    Ok(Running { addr, shared, health, said, stop, served })
+    Ok(Running { addr, shared, health, said, stop, served, pulse })
 }
 
 impl Running {
@@ -229,7 +235,7 @@ impl Running {
     /// Takes no more calls, finishes those that are under way, closes the store, and takes
     /// `server.json` away.
     pub async fn shutdown(self) {
-        let Self { shared, health, said, stop, mut served, .. } = self;
+        let Self { shared, health, said, stop, mut served, pulse, .. } = self;
         set_health(&health, ServingStatus::NotServing).await;
         // The only failure is a server that has ended already.
         let _ = stop.send(());
@@ -242,7 +248,28 @@ impl Running {
             tracing::error!(%fault, "server.json stays behind");
         }
         shared.coordinator.clone().shutdown().await;
+        pulse.abort();
+        say_alive(&shared);
         tracing::info!("ended");
+    }
+}
+
+/// Keeps the clock, and whoever starts the next server, told that this one runs.
+async fn beat(shared: Arc<Shared>) {
+    let mut every = tokio::time::interval(PULSE);
+    every.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    loop {
+        every.tick().await;
+        shared.coordinator.clock().beat();
+        let shared = shared.clone();
+        // A disk that hangs must hold up nobody. What ends this task is the end of the server.
+        let _ = tokio::task::spawn_blocking(move || say_alive(&shared)).await;
+    }
+}
+
+fn say_alive(shared: &Shared) {
+    if let Err(fault) = shared.home.write_alive(shared.coordinator.clock().now()) {
+        tracing::debug!(%fault, "the time could not be written down");
     }
 }
 

@@ -222,7 +222,7 @@ pub async fn add_team(
     charter: &[u8],
     folder: &Path,
 ) -> Result<AddedTeam, OperatorFault> {
-    add_team_by(Arc::new(SystemClock::start()), home, file, charter, folder).await
+    add_team_by(Arc::new(SystemClock::after(home.read_alive())), home, file, charter, folder).await
 }
 
 /// The same by another clock than the machine's: a team's time never runs backwards, so its log begins
@@ -248,7 +248,7 @@ pub async fn issue_token(
     member: &MemberName,
     keep: bool,
 ) -> Result<(TeamName, Token), OperatorFault> {
-    let coordinator = open(home, Arc::new(SystemClock::start()))?;
+    let coordinator = open(home, Arc::new(SystemClock::after(home.read_alive())))?;
     let issued = issue_token_with(&coordinator, team, member, keep).await;
     coordinator.shutdown().await;
     issued
@@ -261,7 +261,7 @@ pub async fn revoke_tokens(
     team: Option<&TeamName>,
     member: &MemberName,
 ) -> Result<usize, OperatorFault> {
-    let coordinator = open(home, Arc::new(SystemClock::start()))?;
+    let coordinator = open(home, Arc::new(SystemClock::after(home.read_alive())))?;
     let revoked = revoke_tokens_with(&coordinator, team, member).await;
     coordinator.shutdown().await;
     revoked

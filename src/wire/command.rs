@@ -3,6 +3,7 @@
 use crate::protocol::Rejection;
 use crate::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind, Place};
 use crate::protocol::escalation::{self, Decision};
+use crate::protocol::name::MemberName;
 use crate::protocol::name::{Digest, ObjectionId, ProposalName, Subject, VersionRef};
 use crate::protocol::review::{
     Approve, Confirm, NamedPlace, Note, Object, Overrule, Propose, Read, ReadObjections, Resolve, Run,
@@ -178,8 +179,12 @@ pub fn answer(request: proto::AnswerEscalationRequest) -> Result<escalation::Ans
         let form = format!("one of: {}", names.join(", "));
         arguments.refuse("decision", "a decision", &request.decision, &form);
     }
+    let mut member = |name: &str, text: &str| {
+        if text.is_empty() { None } else { arguments.read::<MemberName>(name, text) }
+    };
+    let (stand_in, reviewer) = (member("member", &request.member), member("reviewer", &request.reviewer));
     let (escalation, decision) = arguments.finish(escalation.zip(decision))?;
-    Ok(escalation::Answer { escalation, decision, reason: request.reason })
+    Ok(escalation::Answer { escalation, decision, member: stand_in, reviewer, reason: request.reason })
 }
 
 fn one<T>(name: &str, text: &str) -> Result<T, Rejection>

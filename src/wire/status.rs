@@ -1,6 +1,6 @@
 //! A team's state as messages: who holds the ball.
 
-use super::escalation::escalation;
+use super::escalation::{escalation, waiting_on};
 use super::version::{edges, proposal_state};
 use super::{proto, texts, timestamp};
 use crate::protocol::charter::Charter;
@@ -8,7 +8,7 @@ use crate::protocol::name::{MemberName, Seq};
 use crate::protocol::review::{Circle, CircleState, Proposal, ProposalState};
 use crate::protocol::rule::Judge;
 use crate::protocol::time::Time;
-use crate::protocol::{Obligation, Team};
+use crate::protocol::{Obligation, Team, waiting};
 
 /// Everything that status shows; `sequence` is the team's own.
 pub fn status(team: &Team, judge: &dyn Judge, now: Time, member: &MemberName) -> proto::GetStatusResponse {
@@ -22,7 +22,10 @@ pub fn status(team: &Team, judge: &dyn Judge, now: Time, member: &MemberName) ->
     response.team = charter.team.to_string();
     response.circles = review.circles().map(|one| circle(team, charter, adopted.revision, one)).collect();
     response.proposals = review.proposals().map(|one| proposal(team, charter, now, one)).collect();
-    response.obligations = team.all_obligations(judge, now).iter().map(obligation).collect();
+    let owed = team.all_obligations(judge, now);
+    response.obligations = owed.iter().map(obligation).collect();
+    let open = review.circles().filter(|circle| circle.is_open());
+    response.waiting = open.flat_map(|circle| waiting(team, charter, &owed, now, circle)).collect();
     let open = team.escalations().open();
     response.escalations = open.map(|one| escalation(team, judge, now, one)).collect();
     response
@@ -87,6 +90,24 @@ fn proposal(team: &Team, charter: &Charter, now: Time, proposal: &Proposal) -> p
         circle: proposal.circle.to_string(),
         cooldown_until: cooling.filter(|until| *until > now).map(timestamp),
     }
+}
+
+/// Who waits for whom in a circle.
+fn waiting(
+    team: &Team,
+    charter: &Charter,
+    owed: &[Obligation],
+    now: Time,
+    circle: &Circle,
+) -> Vec<proto::WaitFor> {
+    let graph = waiting::of_circle(team, charter, owed, now, circle);
+    let waiting_for: Vec<proto::Waiting> = graph.owing.iter().map(waiting_on).collect();
+    let waits = |member: &MemberName| proto::WaitFor {
+        member: member.to_string(),
+        circle: circle.name.to_string(),
+        waiting_for: waiting_for.clone(),
+    };
+    graph.waiting.iter().map(waits).collect()
 }
 
 /// One obligation.

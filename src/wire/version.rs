@@ -17,7 +17,7 @@ pub fn version(charter: &Charter, review: &Review, proposal: &Proposal, version:
     let reviewer = |edge: Edge<'_>| proto::Reviewer {
         member: edge.reviewer.to_string(),
         lens: edge.lens.to_string(),
-        eligible: proposal.own_work(charter, version, &edge.reviewer).is_none(),
+        eligible: proposal.own_work(charter, version, edge.reviewer).is_none(),
         read: version.read_by.contains_key(edge.reviewer),
     };
     proto::Version {

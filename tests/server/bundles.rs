@@ -219,9 +219,10 @@ async fn escalations_say_who_waits_on_whom_and_are_answered_by_a_person() {
         ..Default::default()
     };
     assert_eq!(refused(app.escalation.escalate(escalate("lexer")).await).0, "UNKNOWN_SUBJECT");
-    for _ in 0..3 {
-        app.escalation.escalate(escalate("parser")).await.unwrap();
+    for subject in ["parser", "parser@1", "implement"] {
+        app.escalation.escalate(escalate(subject)).await.unwrap();
     }
+    assert_eq!(refused(app.escalation.escalate(escalate("parser")).await).0, "ESCALATION_OPEN");
     let list = |page_size, page_token: &str| proto::ListEscalationsRequest {
         all: false,
         page_size,

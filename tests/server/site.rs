@@ -109,7 +109,9 @@ impl Site {
 
     async fn add_team(&mut self, charter: &str) {
         let folder = self.folder.path();
-        let added = operator::add_team(&self.home, "charter.toml", charter.as_bytes(), folder).await.unwrap();
+        let clock = self.clock.clone();
+        let adding = operator::add_team_by(clock, &self.home, "charter.toml", charter.as_bytes(), folder);
+        let added = adding.await.unwrap();
         self.tokens.extend(added.tokens.into_iter().map(|(member, token)| (member.to_string(), token)));
     }
 

@@ -54,7 +54,7 @@ impl World<'_> {
             .collect();
         let mut last = steps;
         while self.seen.steps < last {
-            self.pass_time();
+            self.pass_time()?;
             if self.is_finished() {
                 // A few more, since final must stay final.
                 last = last.min(self.seen.steps + STEPS_AFTER);
@@ -267,11 +267,31 @@ impl World<'_> {
                 let known: Vec<EscalationId> =
                     self.team.escalations().all().map(|escalation| escalation.opened.id).collect();
                 let mut escalation = self.dice.pick(&known).copied().unwrap_or(EscalationId(1));
-                if self.dice.percent(50) {
-                    escalation = known.last().copied().unwrap_or(escalation);
+                let open: Vec<EscalationId> =
+                    self.team.escalations().open().map(|escalation| escalation.opened.id).collect();
+                if self.dice.percent(80) {
+                    escalation = self.dice.pick(&open).copied().unwrap_or(escalation);
                 }
-                let decision = if self.dice.percent(50) { Decision::RaiseLimit } else { Decision::Dismiss };
-                Command::AnswerEscalation(escalation::Answer { escalation, decision, reason: self.text() })
+                let decision = match self.dice.below(12) {
+                    0..3 => Decision::RaiseLimit,
+                    3..5 => Decision::Extend,
+                    5 => Decision::Overrule,
+                    6..8 => Decision::Replace,
+                    8..10 => Decision::Excuse,
+                    _ => Decision::Dismiss,
+                };
+                let mut somebody = |percent| {
+                    if self.dice.percent(percent) { self.dice.pick(&self.members).cloned() } else { None }
+                };
+                let needed = if decision == Decision::Replace { 95 } else { 40 };
+                let (named, reviewer) = (somebody(needed), somebody(40));
+                Command::AnswerEscalation(escalation::Answer {
+                    escalation,
+                    decision,
+                    member: named,
+                    reviewer,
+                    reason: self.text(),
+                })
             }
         }
     }

@@ -52,6 +52,8 @@ pub fn asked(who: &Actor, command: &Command) -> Asked {
         },
         Command::Escalate(escalate) => of("escalate", &escalate.subject),
         Command::AnswerEscalation(answer) => of("answer", &answer.escalation),
+        Command::TimePassed => of("time", &""),
+        Command::ResumeServer(_) => of("resume", &""),
     }
 }
 

@@ -94,9 +94,25 @@ impl History {
         self.place(proposal).map_or("", |(_, deliverable)| deliverable.producer.as_str())
     }
 
-    pub fn edges(&self, proposal: &str) -> Vec<&Edge> {
+    /// Who reviews it: by the charter, as persons' decisions left it.
+    pub fn edges(&self, proposal: &str) -> Vec<Edge> {
         let Some((phase, deliverable)) = self.place(proposal) else { return Vec::new() };
-        phase.reviews.iter().filter(|edge| edge.of == deliverable.producer).collect()
+        let mut edges: Vec<Edge> =
+            phase.reviews.iter().filter(|edge| edge.of == deliverable.producer).cloned().collect();
+        for (_, _, fact) in self.facts() {
+            match fact {
+                Fact::Replaced(event) if event.proposal == proposal => {
+                    for edge in edges.iter_mut().filter(|edge| edge.reviewer == event.reviewer) {
+                        edge.reviewer.clone_from(event.stand_in.as_ref().expect("a stand-in is named"));
+                    }
+                }
+                Fact::Excused(event) if event.proposal == proposal => {
+                    edges.retain(|edge| edge.reviewer != event.reviewer);
+                }
+                _ => {}
+            }
+        }
+        edges
     }
 
     pub fn circle_of(&self, proposal: &str) -> &str {
@@ -113,11 +129,11 @@ impl History {
         names.filter(|name| self.circle_of(name) == circle).collect()
     }
 
-    pub fn participants(&self, circle: &str) -> BTreeSet<&str> {
+    pub fn participants(&self, circle: &str) -> BTreeSet<String> {
         let mut participants = BTreeSet::new();
         for proposal in self.circle_proposals(circle) {
-            participants.insert(self.producer(proposal));
-            participants.extend(self.edges(proposal).iter().map(|edge| edge.reviewer.as_str()));
+            participants.insert(self.producer(proposal).to_owned());
+            participants.extend(self.edges(proposal).into_iter().map(|edge| edge.reviewer));
         }
         participants
     }
@@ -131,6 +147,64 @@ impl History {
             _ => None,
         });
         last.unwrap_or("open")
+    }
+
+    /// The circles of every phase that opened.
+    pub fn circles(&self) -> BTreeSet<&str> {
+        let opened = self.phases_opened();
+        let Some(charter) = self.charter() else { return BTreeSet::new() };
+        let phases = charter.phases.iter().filter(|phase| opened.contains(&phase.name.as_str()));
+        phases.flat_map(|phase| &phase.deliverables).map(|held| self.circle_of(&held.name)).collect()
+    }
+
+    /// When a version, a vote, a resolve, a confirmation or a decision last moved a circle, or it opened.
+    pub fn progress_at(&self, circle: &str) -> i64 {
+        let of = |proposal: &str| self.circle_of(proposal) == circle;
+        let phase = self.circle_proposals(circle).first().and_then(|name| self.place(name));
+        let moves = |fact: &Fact| match fact {
+            Fact::Opened(event) => phase.is_some_and(|(phase, _)| phase.name == event.phase),
+            Fact::Proposed(event) => of(&event.proposal),
+            Fact::Approved(event) => of(&event.proposal),
+            Fact::Objected(event) => of(&event.proposal),
+            Fact::Closed(event) => of(&event.proposal),
+            Fact::Confirmed(event) => event.circle == circle,
+            Fact::EscalationClosed(event) => event.by.is_some() && self.decides(&event.id, circle),
+            _ => false,
+        };
+        self.facts().rev().find(|(_, _, fact)| moves(fact)).map_or(0, |(_, at, _)| at)
+    }
+
+    /// Whether that escalation is about a circle.
+    fn decides(&self, id: &str, circle: &str) -> bool {
+        let of = |proposal: &str| self.circle_of(proposal) == circle;
+        self.facts().any(|(_, _, fact)| {
+            matches!(fact, Fact::Escalated(event) if event.id == id
+                && (event.circle.as_deref() == Some(circle) || event.proposal.as_deref().is_some_and(of)))
+        })
+    }
+
+    /// How often a person decided about a circle.
+    fn decided(&self, circle: &str) -> usize {
+        let decides = |fact: &Fact| matches!(fact, Fact::EscalationClosed(event) if event.by.is_some() && self.decides(&event.id, circle));
+        self.facts().filter(|(_, _, fact)| decides(fact)).count()
+    }
+
+    /// How long no server ran between then and now.
+    pub fn away(&self, since: i64, now: i64) -> i64 {
+        let stretches = self.facts().filter_map(|(_, _, fact)| match fact {
+            Fact::Resumed(event) => Some((event.from.max(since), event.to.min(now))),
+            _ => None,
+        });
+        stretches.map(|(from, to)| (to - from).max(0)).sum()
+    }
+
+    /// How often a person was reminded of an escalation.
+    pub fn reminders(&self, id: &str) -> u32 {
+        let of = |fact: &Fact| match fact {
+            Fact::Reminded(event) if event.id == id => Some(event.level),
+            _ => None,
+        };
+        self.facts().filter_map(|(_, _, fact)| of(fact)).max().unwrap_or(0)
     }
 
     pub fn reopened(&self, circle: &str) -> usize {
@@ -295,7 +369,7 @@ impl History {
         if let Some(open) = remarks.iter().find(|remark| remark.is_open_objection()) {
             return Some(format!("{} by {} is open", open.id, open.by));
         }
-        let missing = |edge: &&Edge| {
+        let missing = |edge: &Edge| {
             let approves = self.approves(&edge.reviewer, proposal, version)
                 && self.own_work(&edge.reviewer, proposal, version).is_none();
             !approves && !self.is_overruled(&edge.reviewer, proposal, version)
@@ -371,6 +445,9 @@ impl History {
                 Fact::Proposed(event) if self.circle_of(&event.proposal) == circle => stands = false,
                 Fact::Withdrawn(event) if self.circle_of(&event.proposal) == circle => stands = false,
                 Fact::Reopened(event) if event.circle == circle => stands = false,
+                Fact::EscalationClosed(event) if event.by.is_some() && self.decides(&event.id, circle) => {
+                    stands = false;
+                }
                 Fact::Approved(event) if event.by == member => {
                     stands &= self.circle_of(&event.proposal) != circle;
                 }
@@ -390,8 +467,9 @@ impl History {
             None => format!("{proposal}@0"),
         });
         format!(
-            "{circle} opened again {} times: {}",
+            "{circle} opened again {} times, decided {} times: {}",
             self.reopened(circle),
+            self.decided(circle),
             held.collect::<Vec<_>>().join(" ")
         )
     }

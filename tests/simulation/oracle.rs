@@ -154,6 +154,8 @@ impl Oracle {
                     && history.completed_manifest(subject) == asked.digits.as_deref();
                 demand!("G12", complete != stored.is_empty(), "a report on {subject} counts once");
             }
+            // Nothing may be late, and nothing wait.
+            "time" | "resume" => {}
             verb => demand!("G7", !stored.is_empty(), "{verb} was accepted and nothing came of it"),
         }
         Ok(())
@@ -204,7 +206,7 @@ impl Oracle {
                 demand!("G5", notes < self.limits().notes, "{} left {notes} notes and one more", event.by);
             }
             Fact::Closed(event) => {
-                by_asker(&event.by, &["resolve", "overrule", "approve"])?;
+                by_asker(&event.by, &["resolve", "overrule", "approve", "answer"])?;
                 self.closed(event)?;
             }
             Fact::Withdrawn(event) => {
@@ -240,6 +242,27 @@ impl Oracle {
             }
             Fact::Escalated(event) => self.escalated(asked, event)?,
             Fact::EscalationClosed(event) => self.escalation_closed(asked, event)?,
+            Fact::Reminded(event) => {
+                let open = self.history.escalations().iter().any(|(id, .., open)| *id == event.id && *open);
+                demand!(
+                    "G13",
+                    open && asked.verb == "time",
+                    "{} is closed, and a person is reminded",
+                    event.id
+                );
+                let before = self.history.reminders(&event.id);
+                let cap = self.limits().escalation_reminders;
+                let next = event.level == before + 1 && event.level <= cap;
+                demand!("G13", next, "{}: reminder {} after {before} of {cap}", event.id, event.level);
+            }
+            Fact::Resumed(event) => {
+                let known = asked.verb == "resume" && event.from < event.to && event.to <= entry.at;
+                demand!("time", known, "away from {} to {} at {}", event.from, event.to, entry.at);
+            }
+            Fact::Replaced(event) | Fact::Excused(event) => {
+                let decided = asked.verb == "answer" && self.history.is_human(&event.by);
+                demand!("G7", decided, "{} decided about {}", event.by, event.reviewer);
+            }
         }
         Ok(())
     }
@@ -536,7 +559,7 @@ impl Oracle {
             event.manifest
         );
         for member in history.participants(circle) {
-            let confirms = history.confirms(member, circle, &event.manifest);
+            let confirms = history.confirms(&member, circle, &event.manifest);
             demand!("G1", confirms, "{circle} completed without {member}");
         }
         let held: Vec<&str> = event.entries.iter().map(|entry| entry.proposal.as_str()).collect();
@@ -563,7 +586,30 @@ impl Oracle {
         Ok(())
     }
 
+    /// G13: whatever has stood still for too long, not counting the time without a server, is before a
+    /// person.
+    pub fn nothing_stalls_unseen(&self, now: i64) -> Verdict {
+        let Some(charter) = self.history.charter() else { return Ok(()) };
+        for circle in
+            self.history.circles().into_iter().filter(|circle| self.history.circle_state(circle) == "open")
+        {
+            let since = self.history.progress_at(circle);
+            let still = now - since - self.history.away(since, now);
+            let told = self
+                .history
+                .escalations()
+                .iter()
+                .any(|(_, cause, subject, open)| *cause == "stall" && *subject == circle && *open);
+            let due = charter.limits.stall_after > 0 && still >= charter.limits.stall_after;
+            demand!("G13", due == told || (told && !due), "{circle} stands still for {still}, told {told}");
+            demand!("G13", told || !due, "{circle} stands still for {still} and nobody is told");
+        }
+        Ok(())
+    }
+
     fn escalated(&self, asked: &Asked, event: &Escalated) -> Verdict {
+        let by_time = matches!(event.cause.as_str(), "stall" | "overdue");
+        demand!("G13", by_time == (asked.verb == "time"), "{} by {}", event.cause, asked.verb);
         let all = self.history.escalations();
         if event.cause == "asked" {
             let subject = event.subject.as_str();
@@ -581,8 +627,7 @@ impl Oracle {
         // Each reviewer has a vote limit of its own; everything else is before a person once.
         let known = self.history.before_a_person(&event.cause, &event.subject);
         let again = match event.cause.as_str() {
-            "asked" => false,
-            "vote-limit" => known.contains(&event.member.as_deref()),
+            "vote-limit" | "overdue" | "asked" => known.contains(&event.member.as_deref()),
             _ => !known.is_empty(),
         };
         demand!("G13", !again, "{} on {} is before a person already", event.cause, event.subject);
@@ -596,7 +641,10 @@ impl Oracle {
         let (_, cause, subject, _) = found.expect("it was just demanded");
         let Some(by) = &event.by else {
             demand!("G7", event.decision.is_none(), "nobody decided {:?}", event.decision);
-            demand!("G13", *cause != "asked" && *cause != "flip-limit", "{subject} closed by itself");
+            let lasting = *cause == "asked" || *cause == "recovery";
+            let limit = *cause == "flip-limit"
+                && self.history.circle_state(self.history.circle_of(subject)) == "open";
+            demand!("G13", !lasting && !limit, "{subject} closed by itself: {cause}");
             return Ok(());
         };
         demand!("G14", *by == asked.by && asked.verb == "answer", "{by} answered by {}", asked.verb);
@@ -604,8 +652,13 @@ impl Oracle {
         demand!("G7", self.history.is_human(by), "{by} is no person and decided {}", event.id);
         self.given("reason", &event.reason)?;
         let fitting: &[&str] = match *cause {
-            "round-limit" | "vote-limit" => &["raise-limit"],
+            "stall" | "overdue" => &["extend", "overrule", "replace", "excuse", "dismiss"],
+            "round-limit" => &["raise-limit", "overrule"],
+            "vote-limit" => &["raise-limit", "replace"],
             "flip-limit" => &["raise-limit", "dismiss"],
+            "reviewer-not-eligible" => &["dismiss", "replace", "excuse"],
+            "overruled-again" => &["dismiss", "overrule"],
+            "asked" => &["dismiss", "extend", "overrule", "replace", "excuse"],
             _ => &["dismiss"],
         };
         let decision = event.decision.as_deref().unwrap_or_default();

@@ -27,6 +27,8 @@ pub struct Limits {
     pub vote_changes: usize,
     pub notes: usize,
     pub text_bytes: usize,
+    pub stall_after: i64,
+    pub escalation_reminders: u32,
 }
 
 #[derive(Debug, Deserialize)]
@@ -50,7 +52,7 @@ pub struct Deliverable {
     pub producer: String,
 }
 
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct Edge {
     pub reviewer: String,
     pub of: String,
@@ -206,6 +208,8 @@ pub struct Escalated {
     pub proposal: Option<String>,
     #[serde(default)]
     pub member: Option<String>,
+    #[serde(default)]
+    pub circle: Option<String>,
     pub text: String,
 }
 
@@ -217,6 +221,28 @@ pub struct EscalationClosed {
     #[serde(default)]
     pub decision: Option<String>,
     pub reason: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct EscalationReminded {
+    pub id: String,
+    pub level: u32,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct ServerResumed {
+    pub from: i64,
+    pub to: i64,
+}
+
+/// By a stand-in, or by nobody.
+#[derive(Debug, Deserialize)]
+pub struct HandedOver {
+    pub proposal: String,
+    pub reviewer: String,
+    #[serde(default)]
+    pub stand_in: Option<String>,
+    pub by: String,
 }
 
 macro_rules! facts {
@@ -256,4 +282,8 @@ facts! {
     "circle-reopened" => Reopened(CircleReopened),
     "escalated" => Escalated(Escalated),
     "escalation-closed" => EscalationClosed(EscalationClosed),
+    "escalation-reminded" => Reminded(EscalationReminded),
+    "server-resumed" => Resumed(ServerResumed),
+    "reviewer-replaced" => Replaced(HandedOver),
+    "reviewer-excused" => Excused(HandedOver),
 }

@@ -69,6 +69,8 @@ pub fn command(world: &mut World<'_>, line: &str) -> Result<Command, String> {
             Command::AnswerEscalation(escalation::Answer {
                 escalation: id.parse().map_err(|m| unreadable(&m))?,
                 decision: *decision,
+                member: None,
+                reviewer: None,
                 reason: (*reason).to_owned(),
             })
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use countersign::judge::CelJudge;
 use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind, Identity, RepoPath};
+use countersign::protocol::deadline::ServerResumed;
 use countersign::protocol::escalation::Cause;
 use countersign::protocol::name::{Actor, CircleRef, Digest, MemberName, ObjectionId, ProposalName, Seq};
 use countersign::protocol::review::{Circle, Proposal, ProposalState, Propose};
@@ -100,14 +101,33 @@ impl<'a> World<'a> {
         self.team.all_obligations(self.judge, self.now)
     }
 
-    /// Time passes; now and then a lot of it.
-    pub fn pass_time(&mut self) {
+    /// Time passes; now and then a lot of it, and now and then without a server. What is late then is put
+    /// before a person.
+    pub fn pass_time(&mut self) -> Verdict {
+        let before = self.now;
         let seconds = match self.dice.below(20) {
             0 => self.dice.between(60, 240),
             1 => 3600,
             _ => self.dice.between(0, 9),
         };
         self.now = self.now + Span(seconds as i64 * 1_000_000 + self.dice.below(1_000_000) as i64);
+        if self.dice.percent(10) {
+            let from = before.max(self.team.at());
+            let resumed = Command::ResumeServer(ServerResumed { from, to: self.now.max(from) });
+            self.perform_at(self.now, &Actor::Server, &resumed)?;
+        }
+        // As the coordinator asks: at the deadline that the core names, or later.
+        if self.team.next_deadline(self.judge, self.now).is_some_and(|at| at <= self.now) {
+            self.perform_at(self.now, &Actor::Server, &Command::TimePassed)?;
+            let left = self.team.next_deadline(self.judge, self.now);
+            demand!(
+                "G13",
+                left.is_none_or(|at| at > self.now),
+                "asked at {}, and late since {left:?}",
+                self.now
+            );
+        }
+        self.oracle.nothing_stalls_unseen(self.now.0)
     }
 
     /// Decides a command, stores and folds what comes of it, and asks the oracle.
@@ -126,7 +146,10 @@ impl<'a> World<'a> {
         }
         let at = now.max(self.team.at());
         let mut facts = Vec::new();
-        for event in &decision.events {
+        let mut happened = decision.events.clone();
+        let mut folded = 0;
+        while folded < happened.len() {
+            let event = &happened[folded];
             let row = Row { at, kind: event.kind(), schema: event.schema(), body: event.encode() };
             self.team.apply(Seq(self.team.seq().0 + 1), at, event);
             let fact = Fact::read(row.kind, &row.body);
@@ -134,6 +157,10 @@ impl<'a> World<'a> {
             facts.push(Entry { at: at.0, fact });
             *self.seen.events.entry(row.kind).or_default() += 1;
             self.log.push(row);
+            folded += 1;
+            if folded == decision.events.len() {
+                happened.extend(self.team.consequences(self.judge, at, &decision.events));
+            }
         }
         let codes: Option<Vec<&'static str>> = decision
             .outcome
@@ -229,7 +256,7 @@ impl<'a> World<'a> {
     }
 
     fn cools(&self, circle: &Circle) -> bool {
-        let deadline = self.team.next_deadline(self.now);
+        let deadline = self.team.next_deadline(self.judge, self.now);
         let withdrawn = |name: &ProposalName| {
             self.team.review().proposal(name).is_some_and(|proposal| proposal.withdrawal.is_some())
         };
@@ -314,7 +341,8 @@ impl<'a> World<'a> {
         let same = (anew.seq(), anew.at()) == (team.seq(), team.at())
             && anew.adopted() == team.adopted()
             && anew.review() == team.review()
-            && anew.escalations() == team.escalations();
+            && anew.escalations() == team.escalations()
+            && anew.all_obligations(self.judge, self.now) == team.all_obligations(self.judge, self.now);
         demand!("G10", same, "by the log {:?}, and running {:?}", anew.review(), team.review());
         self.team = anew;
         Ok(())

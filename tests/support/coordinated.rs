@@ -89,15 +89,19 @@ impl Coordinated {
             Act::Escalate { subject, text } => {
                 Command::Escalate(escalation::Escalate { subject: subject.clone(), text: text.clone() })
             }
-            Act::Answer { escalation, decision, reason } => Command::AnswerEscalation(escalation::Answer {
-                escalation: escalation.parse()?,
-                decision: *Decision::ALL
-                    .iter()
-                    .find(|(name, _)| name == decision)
-                    .map(|(_, known)| known)
-                    .unwrap(),
-                reason: reason.clone(),
-            }),
+            Act::Answer { escalation, decision, member, reviewer, reason } => {
+                Command::AnswerEscalation(escalation::Answer {
+                    escalation: escalation.parse()?,
+                    decision: *Decision::ALL
+                        .iter()
+                        .find(|(name, _)| name == decision)
+                        .map(|(_, known)| known)
+                        .unwrap(),
+                    member: member.as_ref().map(|name| name.parse()).transpose()?,
+                    reviewer: reviewer.as_ref().map(|name| name.parse()).transpose()?,
+                    reason: reason.clone(),
+                })
+            }
             Act::Explain { .. } => unreachable!("explain is no command"),
         })
     }
@@ -231,17 +235,40 @@ impl Stage for Coordinated {
 
     fn wait(&mut self, span: Span) {
         self.clock.advance(span);
+        self.settle();
+    }
+
+    fn away(&mut self, span: Span) {
+        self.end();
+        self.clock.pause(span);
+        self.begin();
     }
 
     fn restart(&mut self) {
-        let name = self.team.name().clone();
+        self.end();
+        self.begin();
+    }
+}
+
+impl Coordinated {
+    fn end(&mut self) {
         let ended = self.coordinator.take().unwrap();
+        self.runtime.block_on(ended.shutdown());
+    }
+
+    fn begin(&mut self) {
+        let name = self.team.name().clone();
         self.runtime.block_on(async {
-            ended.shutdown().await;
             let coordinator = open(&self.store, &self.clock);
             self.team = coordinator.team(&name).unwrap();
             self.coordinator = Some(coordinator);
         });
+        self.settle();
+    }
+
+    /// What time brings is decided before anybody looks.
+    fn settle(&self) {
+        self.runtime.block_on(self.team.read(|_, _| ())).unwrap();
     }
 }
 

@@ -10,7 +10,8 @@
 //! sec owes: review parser@1
 //! ```
 //!
-//! A step is a line `MEMBER: COMMAND…`, or one of `wait 2m`, `restart` and `charter NAME` (the first
+//! A step is a line `MEMBER: COMMAND…`, or one of `wait 2m`, `away 2h` (no server runs
+//! meanwhile), `restart` and `charter NAME` (the first
 //! step; `solo` where there is none). Its output stands below `----` and ends at an empty line.
 //! Digests are left out of what is shown. `UPDATE=1` rewrites the output.
 //!
@@ -109,6 +110,8 @@ pub enum Act {
     Answer {
         escalation: String,
         decision: String,
+        member: Option<String>,
+        reviewer: Option<String>,
         reason: String,
     },
 }
@@ -161,6 +164,8 @@ pub trait Stage {
     fn act(&mut self, member: &str, act: &Act) -> Seen;
     fn standing(&mut self) -> Standing;
     fn wait(&mut self, span: Span);
+    /// Time passes in which no server runs.
+    fn away(&mut self, span: Span);
     fn restart(&mut self);
 }
 
@@ -310,6 +315,8 @@ impl<S: Stage> Troupe<S> {
         let mut out = String::new();
         if let Some(span) = step.strip_prefix("wait ") {
             self.stage.wait(span.parse().unwrap());
+        } else if let Some(span) = step.strip_prefix("away ") {
+            self.stage.away(span.parse().unwrap());
         } else if step == "restart" {
             self.stage.restart();
         } else {
@@ -461,6 +468,8 @@ impl<S: Stage> Troupe<S> {
             "answer" => Act::Answer {
                 escalation: args.positional(),
                 decision: args.one("decide").unwrap_or_default(),
+                member: args.one("member"),
+                reviewer: args.one("reviewer"),
                 reason: args.one("reason").unwrap_or_default(),
             },
             verb => panic!("no play knows how to {verb}"),

@@ -175,9 +175,15 @@ impl Served {
                 let message = proto::EscalateRequest { request_id: String::new(), subject, text };
                 Seen::Escalated { id: call!(self.escalations(), escalate, message).escalation }
             }
-            Act::Answer { escalation, decision, reason } => {
-                let request_id = String::new();
-                let message = proto::AnswerEscalationRequest { request_id, escalation, decision, reason };
+            Act::Answer { escalation, decision, member, reviewer, reason } => {
+                let message = proto::AnswerEscalationRequest {
+                    request_id: String::new(),
+                    escalation,
+                    decision,
+                    reason,
+                    member: member.unwrap_or_default(),
+                    reviewer: reviewer.unwrap_or_default(),
+                };
                 Seen::Answered { id: call!(self.escalations(), answer_escalation, message).escalation }
             }
         })
@@ -264,9 +270,25 @@ impl Stage for Served {
         self.clock.advance(span);
     }
 
+    fn away(&mut self, span: Span) {
+        self.end();
+        self.clock.pause(span);
+        self.begin();
+    }
+
     fn restart(&mut self) {
+        self.end();
+        self.begin();
+    }
+}
+
+impl Served {
+    fn end(&mut self) {
         let running = self.running.take().unwrap();
         self.runtime.block_on(running.shutdown());
+    }
+
+    fn begin(&mut self) {
         let (running, channel) = self.runtime.block_on(start(&self.folder, &self.clock));
         self.running = Some(running);
         self.channel = channel;

@@ -1,24 +1,25 @@
 //! decide: escalate, and a person's answer. One function a decision.
 
+use std::collections::BTreeSet;
+
 use super::{
-    Answer as AnswerCommand, Cause, Decision as PersonsDecision, Escalate, Escalated, EscalationClosed,
+    Answer as AnswerCommand, Cause, Decision as PersonsDecision, Escalate, Escalated, Escalation,
+    EscalationClosed,
 };
 use crate::protocol::answer::Answer;
 use crate::protocol::event::Event;
-use crate::protocol::name::{CircleName, Subject};
+use crate::protocol::name::MemberName;
 use crate::protocol::rejection::{Rejection, Violation};
+use crate::protocol::review::{self, Objection, Proposal, ReviewerExcused, ReviewerReplaced};
 use crate::protocol::team::{Ask, Decision};
 
-/// Puts a subject before a person, unless, in this order: it is unknown, or there is no text.
+/// Puts a subject before a person, unless, in this order: it is unknown, there is no text, or the same
+/// member did so already and waits for the answer.
 pub(in crate::protocol) fn escalate(ask: Ask<'_>, command: &Escalate) -> Decision {
     let review = ask.review();
-    let objection =
-        command.subject.parse().ok().and_then(|id| review.objection(id)).map(|(proposal, _)| proposal);
-    let named = command.subject.parse::<Subject>().ok();
-    let proposal = objection.or_else(|| named.and_then(|subject| review.proposal(&subject.proposal)));
-    let circle = command.subject.parse().ok().and_then(|name: CircleName| review.circle(&name));
+    let located = review.locate(&command.subject);
     let mut unmet = Vec::new();
-    if proposal.is_none() && circle.is_none() {
+    if located.is_none() {
         let known = review.proposals().map(|proposal| proposal.name.as_str());
         unmet.push(
             ask.unknown(&command.subject, known.chain(review.circles().map(|circle| circle.name.as_str()))),
@@ -28,23 +29,28 @@ pub(in crate::protocol) fn escalate(ask: Ask<'_>, command: &Escalate) -> Decisio
         unmet.push(Violation::EmptyText { what: "text".to_owned() });
     }
     ask.check_text("text", &command.text, &mut unmet);
+    if let Some(open) = ask.team.escalations().open_of(Cause::Asked, &command.subject, ask.by) {
+        let (escalation, subject) = (open.opened.id.to_string(), command.subject.clone());
+        unmet.push(Violation::EscalationOpen { escalation, subject, member: ask.by.clone() });
+    }
     if let Some(rejection) = Rejection::of(unmet) {
         return Decision::refuse(rejection);
     }
     let id = ask.team.escalations().next_id();
+    let proposal = located.as_ref().and_then(|(proposal, _)| *proposal);
+    let circle = located.filter(|(proposal, _)| proposal.is_none()).map(|(_, circle)| circle.name.clone());
     let escalated = Escalated {
         id,
-        cause: Cause::Asked,
-        subject: command.subject.clone(),
         proposal: proposal.map(|proposal| proposal.name.clone()),
+        circle,
         member: Some(ask.by.clone()),
-        text: command.text.clone(),
+        ..Escalated::new(Cause::Asked, command.subject.clone(), command.text.clone())
     };
     Decision::accept(vec![escalated.into()], Answer::Escalated { escalation: id })
 }
 
 /// Answers an escalation, unless, in this order: it is unknown, the member is no person, there is no
-/// reason, it is closed, or the decision answers nothing of its kind.
+/// reason, it is closed, the decision answers nothing of its kind, or it can't be carried out.
 pub(in crate::protocol) fn answer(ask: Ask<'_>, command: &AnswerCommand) -> Decision {
     let id = command.escalation;
     let Some(escalation) = ask.team.escalations().get(id) else {
@@ -68,8 +74,16 @@ pub(in crate::protocol) fn answer(ask: Ask<'_>, command: &AnswerCommand) -> Deci
     if let Some(rejection) = Rejection::of(unmet) {
         return Decision::refuse(rejection);
     }
-    let mut events = match command.decision {
-        PersonsDecision::RaiseLimit | PersonsDecision::Dismiss => Vec::new(),
+    let answering = Answering { ask, escalation, command };
+    let effect = match command.decision {
+        PersonsDecision::Extend | PersonsDecision::RaiseLimit | PersonsDecision::Dismiss => Ok(Vec::new()),
+        PersonsDecision::Overrule => answering.overrule(),
+        PersonsDecision::Replace => answering.replace(),
+        PersonsDecision::Excuse => answering.excuse(),
+    };
+    let effect = match effect {
+        Ok(events) => events,
+        Err(rejection) => return Decision::refuse(rejection),
     };
     let closed = EscalationClosed {
         id,
@@ -77,6 +91,169 @@ pub(in crate::protocol) fn answer(ask: Ask<'_>, command: &AnswerCommand) -> Deci
         decision: Some(command.decision),
         reason: command.reason.clone(),
     };
-    events.insert(0, Event::from(closed));
+    let same = |event: &Event| matches!(event, Event::EscalationClosed(closed) if closed.id == id);
+    let events = effect.into_iter().filter(|event| !same(event)).chain([closed.into()]).collect();
     Decision::accept(events, Answer::EscalationAnswered { escalation: id })
+}
+
+/// An answer that is being carried out.
+#[derive(Clone, Copy)]
+struct Answering<'a> {
+    ask: Ask<'a>,
+    escalation: &'a Escalation,
+    command: &'a AnswerCommand,
+}
+
+impl<'a> Answering<'a> {
+    fn impossible(&self, because: impl Into<String>) -> Rejection {
+        Violation::DecisionImpossible {
+            escalation: self.command.escalation.to_string(),
+            decision: self.command.decision.to_string(),
+            because: because.into(),
+        }
+        .into()
+    }
+
+    /// The proposals that it is about: one, or all of a circle.
+    fn proposals(&self) -> Vec<&'a Proposal> {
+        let review = self.ask.review();
+        let opened = &self.escalation.opened;
+        if let Some(proposal) = opened.proposal.as_ref().and_then(|name| review.proposal(name)) {
+            return vec![proposal];
+        }
+        let circle = self.ask.team.circle_of(opened);
+        circle.iter().flat_map(|circle| &circle.proposals).filter_map(|name| review.proposal(name)).collect()
+    }
+
+    /// Nothing is decided about what is final.
+    fn check_open(&self) -> Result<(), Rejection> {
+        match self.ask.team.circle_of(&self.escalation.opened).filter(|circle| !circle.is_open()) {
+            Some(circle) => {
+                let (circle, state) = (circle.name.to_string(), circle.state.as_str().to_owned());
+                Err(Violation::CircleComplete { circle, state }.into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The objections in question: the one that it is about, else those of the member that is named,
+    /// else all that are open.
+    fn overrule(&self) -> Result<Vec<Event>, Rejection> {
+        self.check_open()?;
+        let opened = &self.escalation.opened;
+        let single = opened.subject.parse().ok();
+        let of = match (&self.command.member, opened.cause) {
+            (Some(member), _) => Some(member),
+            (None, Cause::OverruledAgain | Cause::ReviewerGone | Cause::Overdue) => opened.member.as_ref(),
+            (None, _) => None,
+        };
+        let concerned = |objection: &&Objection| {
+            single.is_none_or(|id| objection.id == id) && of.is_none_or(|member| objection.by == *member)
+        };
+        let mut events = Vec::new();
+        for proposal in self.proposals() {
+            let objections: Vec<&Objection> = proposal.open_objections().filter(concerned).collect();
+            let reason = &self.command.reason;
+            let mut overruled = review::overrule_all(self.ask, proposal, &objections, reason)?;
+            events.append(&mut overruled);
+        }
+        if events.is_empty() {
+            return Err(self.impossible("no objection in question is open"));
+        }
+        Ok(events)
+    }
+
+    /// Another member reviews, in every proposal in question.
+    fn replace(&self) -> Result<Vec<Event>, Rejection> {
+        self.check_open()?;
+        let (charter, by) = (self.ask.charter, self.ask.by.clone());
+        let Some(stand_in) = &self.command.member else {
+            return Err(self.impossible("it is not said who reviews instead: give --member MEMBER"));
+        };
+        if !charter.members.contains_key(stand_in) {
+            let known = charter.members.keys().map(MemberName::as_str);
+            return Err(self.ask.unknown(stand_in.as_str(), known).into());
+        }
+        let reviewer = self.reviewer(self.command.reviewer.as_ref())?;
+        if reviewer == stand_in {
+            return Err(self.impossible(format!("{stand_in} reviews it already")));
+        }
+        let mut events = Vec::new();
+        for proposal in self.reviewed_by(reviewer) {
+            if proposal.producer == *stand_in {
+                return Err(self.impossible(format!("{stand_in} produces {}", proposal.name)));
+            }
+            let own = proposal.current().and_then(|current| proposal.own_work(charter, current, stand_in));
+            if let Some(because) = own {
+                return Err(self.impossible(format!("{stand_in} may not approve it: {because}")));
+            }
+            let (proposal, stand_in) = (proposal.name.clone(), stand_in.clone());
+            events.push(
+                ReviewerReplaced { proposal, reviewer: reviewer.clone(), stand_in, by: by.clone() }.into(),
+            );
+        }
+        Ok(events)
+    }
+
+    /// A reviewer need not review, where others look through all of its lenses.
+    fn excuse(&self) -> Result<Vec<Event>, Rejection> {
+        self.check_open()?;
+        let by = self.ask.by.clone();
+        let reviewer = self.reviewer(self.command.member.as_ref())?;
+        let mut events = Vec::new();
+        for proposal in self.reviewed_by(reviewer) {
+            let edges: Vec<_> = self.ask.edges(proposal).collect();
+            let may = |other: &MemberName| {
+                let current = proposal.current();
+                current.is_none_or(|current| proposal.own_work(self.ask.charter, current, other).is_none())
+            };
+            let mut own = edges.iter().filter(|edge| edge.reviewer == reviewer);
+            let alone = own.find(|edge| {
+                !edges
+                    .iter()
+                    .any(|other| other.reviewer != reviewer && other.lens == edge.lens && may(other.reviewer))
+            });
+            if let Some(edge) = alone {
+                return Err(self.impossible(format!(
+                    "{reviewer} alone looks at {} through {}: replace it instead",
+                    proposal.name, edge.lens
+                )));
+            }
+            let proposal = proposal.name.clone();
+            events.push(ReviewerExcused { proposal, reviewer: reviewer.clone(), by: by.clone() }.into());
+        }
+        Ok(events)
+    }
+
+    /// Whose review is in question: who is named, else whom the escalation is about, else the only one
+    /// who owes a review.
+    fn reviewer(&self, named: Option<&'a MemberName>) -> Result<&'a MemberName, Rejection> {
+        let reviews = |member: &&MemberName| !self.reviewed_by(member).is_empty();
+        if let Some(named) = named {
+            return Some(named)
+                .filter(reviews)
+                .ok_or_else(|| self.impossible(format!("{named} does not review it")));
+        }
+        if let Some(member) = self.escalation.opened.member.as_ref().filter(reviews) {
+            return Ok(member);
+        }
+        let waiting = self.escalation.opened.waiting_on.iter().map(|waiting| &waiting.member);
+        let waiting: BTreeSet<&MemberName> = waiting.filter(reviews).collect();
+        match Vec::from_iter(waiting).as_slice() {
+            [one] => Ok(one),
+            _ => {
+                let flag = match self.command.decision {
+                    PersonsDecision::Excuse => "--member",
+                    _ => "--reviewer",
+                };
+                Err(self.impossible(format!("it is not said whose review it is: give {flag} MEMBER")))
+            }
+        }
+    }
+
+    fn reviewed_by(&self, reviewer: &MemberName) -> Vec<&'a Proposal> {
+        let mut proposals = self.proposals();
+        proposals.retain(|proposal| self.ask.edges(proposal).any(|edge| edge.reviewer == reviewer));
+        proposals
+    }
 }

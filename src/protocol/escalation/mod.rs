@@ -10,7 +10,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::name::{EscalationId, MemberName, ProposalName};
+use super::name::{CircleName, EscalationId, MemberName, ProposalName};
+use super::obligation::{Obligation, ObligationKind};
 use super::time::Time;
 
 pub(super) use decide::{answer, escalate};
@@ -19,6 +20,10 @@ pub(super) use decide::{answer, escalate};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
+    /// A circle made no progress for too long.
+    Stall,
+    /// A member owes something for too long.
+    Overdue,
     /// Too many versions followed an objected one.
     RoundLimit,
     /// Withdrawn too often.
@@ -27,8 +32,16 @@ pub enum Cause {
     VoteLimit,
     /// A review edge has no reviewer who may approve this version.
     ReviewerNotEligible,
+    /// A member who holds an open objection left the team.
+    ReviewerGone,
     /// A reviewer objects to the same version again after being overruled on it.
     OverruledAgain,
+    /// What a circle holds could not be published.
+    PublishFailure,
+    /// A rule could not be judged, and so denies.
+    RuleError,
+    /// A recovery patch fired: the rules have a hole.
+    Recovery,
     /// A member asked for it.
     Asked,
 }
@@ -37,6 +50,14 @@ pub enum Cause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {
+    /// The deadline counts anew from here.
+    Extend,
+    /// The objections in question close, and stand overruled for ever.
+    Overrule,
+    /// Another member reviews in a reviewer's place.
+    Replace,
+    /// A reviewer need not review this work: others look through the same lens.
+    Excuse,
     /// The limit counts anew from here.
     RaiseLimit,
     /// Nothing is to be done.
@@ -47,23 +68,41 @@ impl Cause {
     /// Its stable name.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Stall => "stall",
+            Self::Overdue => "overdue",
             Self::RoundLimit => "round-limit",
             Self::FlipLimit => "flip-limit",
             Self::VoteLimit => "vote-limit",
             Self::ReviewerNotEligible => "reviewer-not-eligible",
+            Self::ReviewerGone => "reviewer-gone",
             Self::OverruledAgain => "overruled-again",
+            Self::PublishFailure => "publish-failure",
+            Self::RuleError => "rule-error",
+            Self::Recovery => "recovery",
             Self::Asked => "asked",
         }
     }
 
-    /// The decisions that answer it.
+    /// The decisions that answer it; the first is the one that is offered first.
     pub fn decisions(self) -> &'static [Decision] {
+        use Decision::{Dismiss, Excuse, Extend, Overrule, RaiseLimit, Replace};
         match self {
+            Self::Stall | Self::Overdue => &[Extend, Overrule, Replace, Excuse, Dismiss],
             // Dismissing these would leave work that nobody may move.
-            Self::RoundLimit | Self::VoteLimit => &[Decision::RaiseLimit],
-            Self::FlipLimit => &[Decision::RaiseLimit, Decision::Dismiss],
-            Self::ReviewerNotEligible | Self::OverruledAgain | Self::Asked => &[Decision::Dismiss],
+            Self::RoundLimit => &[RaiseLimit, Overrule],
+            Self::VoteLimit => &[RaiseLimit, Replace],
+            Self::ReviewerGone => &[Overrule],
+            Self::FlipLimit => &[RaiseLimit, Dismiss],
+            Self::ReviewerNotEligible => &[Dismiss, Replace, Excuse],
+            Self::OverruledAgain => &[Dismiss, Overrule],
+            Self::PublishFailure | Self::RuleError | Self::Recovery => &[Dismiss],
+            Self::Asked => &[Dismiss, Extend, Overrule, Replace, Excuse],
         }
+    }
+
+    /// Whether work waits for the person's decision; of the others a person is only told.
+    pub fn needs_a_decision(self) -> bool {
+        !matches!(self, Self::Stall | Self::Overdue | Self::Recovery)
     }
 }
 
@@ -75,13 +114,58 @@ impl fmt::Display for Cause {
 
 impl Decision {
     /// Every decision, by its stable name.
-    pub const ALL: &[(&str, Self)] = &[("raise-limit", Self::RaiseLimit), ("dismiss", Self::Dismiss)];
+    pub const ALL: &[(&str, Self)] = &[
+        ("extend", Self::Extend),
+        ("overrule", Self::Overrule),
+        ("replace", Self::Replace),
+        ("excuse", Self::Excuse),
+        ("raise-limit", Self::RaiseLimit),
+        ("dismiss", Self::Dismiss),
+    ];
 }
 
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = Self::ALL.iter().find(|(_, decision)| decision == self);
         f.write_str(named.map_or("", |(name, _)| name))
+    }
+}
+
+/// Who held things up when something was put before a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitingOn {
+    /// Who owes.
+    pub member: MemberName,
+    /// What kind of thing, by its stable name.
+    #[serde(with = "kind_name")]
+    pub kind: ObligationKind,
+    /// What about.
+    pub subject: String,
+    /// Since when.
+    pub since: Time,
+}
+
+/// Obligations make no promise to a log; their kinds' names do.
+mod kind_name {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::protocol::obligation::ObligationKind;
+
+    pub(super) fn serialize<S: Serializer>(kind: &ObligationKind, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(kind.as_str())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ObligationKind, D::Error> {
+        let name = String::deserialize(from)?;
+        ObligationKind::named(&name).ok_or_else(|| D::Error::custom(format!("nobody owes \"{name}\"")))
+    }
+}
+
+impl From<&Obligation> for WaitingOn {
+    fn from(owed: &Obligation) -> Self {
+        let Obligation { member, kind, subject, since, .. } = owed.clone();
+        Self { member, kind, subject, since }
     }
 }
 
@@ -97,11 +181,46 @@ pub struct Escalated {
     /// The proposal it belongs to, where there is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub proposal: Option<ProposalName>,
+    /// The circle it belongs to, where it belongs to no single proposal.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub circle: Option<CircleName>,
+    /// The obligation that is overdue.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub obligation: Option<String>,
     /// The member whose limit or review it is, where there is one; else who asked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub member: Option<MemberName>,
     /// The evidence, in words.
     pub text: String,
+    /// Who held things up, where it is about waiting.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub waiting_on: Vec<WaitingOn>,
+}
+
+impl Escalated {
+    /// With nothing but its cause, what it is about, and the evidence; the id is given when it is decided.
+    pub fn new(cause: Cause, subject: impl Into<String>, text: String) -> Self {
+        Self {
+            id: EscalationId(0),
+            cause,
+            subject: subject.into(),
+            proposal: None,
+            circle: None,
+            obligation: None,
+            member: None,
+            text,
+            waiting_on: Vec::new(),
+        }
+    }
+}
+
+/// A person was asked once more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EscalationReminded {
+    /// Of which escalation.
+    pub id: EscalationId,
+    /// The reminder's number: 1, 2, 3…
+    pub level: u32,
 }
 
 /// An escalation was answered, or closed by progress.
@@ -135,6 +254,10 @@ pub struct Answer {
     pub escalation: EscalationId,
     /// The decision, by its name.
     pub decision: Decision,
+    /// Who reviews instead, or who is excused, or whose objections are overruled.
+    pub member: Option<MemberName>,
+    /// Whose place the member takes, where that isn't plain.
+    pub reviewer: Option<MemberName>,
     /// Why.
     pub reason: String,
 }
@@ -146,8 +269,17 @@ pub struct Escalation {
     pub opened: Escalated,
     /// When.
     pub opened_at: Time,
+    /// How often the person was reminded, and when last.
+    pub reminded: Option<(u32, Time)>,
     /// How it ended, once it did.
     pub closed: Option<EscalationClosed>,
+}
+
+impl Escalation {
+    /// How often the person was reminded.
+    pub fn reminders(&self) -> u32 {
+        self.reminded.map_or(0, |(level, _)| level)
+    }
 }
 
 /// Every escalation of a team.
@@ -189,15 +321,30 @@ impl Escalations {
         self.open().find(of)
     }
 
+    /// The open one about that obligation of that member.
+    pub fn open_about(&self, obligation: &str, member: &MemberName) -> Option<&Escalation> {
+        let about = |escalation: &&Escalation| {
+            let opened = &escalation.opened;
+            opened.obligation.as_deref() == Some(obligation) && opened.member.as_ref() == Some(member)
+        };
+        self.open().find(about)
+    }
+
     /// The id that the next one gets.
     pub fn next_id(&self) -> EscalationId {
         EscalationId(self.all.last_key_value().map_or(1, |(id, _)| id.0 + 1))
     }
 
     pub(super) fn opened(&mut self, at: Time, event: &Escalated) {
-        let escalation = Escalation { opened: event.clone(), opened_at: at, closed: None };
+        let escalation = Escalation { opened: event.clone(), opened_at: at, reminded: None, closed: None };
         self.all.insert(event.id, escalation);
         self.open.push(event.id);
+    }
+
+    pub(super) fn reminded(&mut self, at: Time, event: &EscalationReminded) {
+        if let Some(escalation) = self.all.get_mut(&event.id) {
+            escalation.reminded = Some((event.level, at));
+        }
     }
 
     pub(super) fn closed(&mut self, event: &EscalationClosed) {

@@ -8,7 +8,7 @@ use super::state::{
     Ballot, Circle, CircleState, Closed, Objection, ObjectionKind, PhaseState, Proposal, Review, Version,
     Vote, VoteKind, Withdrawal,
 };
-use crate::protocol::charter::{Charter, ConfirmKind, Phase};
+use crate::protocol::charter::{Charter, ConfirmKind, Phase, ReviewEdge};
 use crate::protocol::escalation::{Cause, Decision, Escalated};
 use crate::protocol::event::Event;
 use crate::protocol::name::{CircleName, MemberName, ProposalName};
@@ -109,11 +109,58 @@ impl Review {
                     }
                 }
             }
+            Event::ReviewerReplaced(replaced) => {
+                let (name, by) = (&replaced.proposal, Some(&replaced.stand_in));
+                self.hand_over(charter, name, &replaced.reviewer, by);
+            }
+            Event::ReviewerExcused(excused) => {
+                self.hand_over(charter, &excused.proposal, &excused.reviewer, None);
+            }
             // A revised charter is part of every open circle's digest, so that what was confirmed
             // before no longer counts.
-            Event::CharterAdopted(_) | Event::Escalated(_) | Event::EscalationClosed(_) => {}
+            Event::CharterAdopted(_)
+            | Event::Escalated(_)
+            | Event::EscalationReminded(_)
+            | Event::EscalationClosed(_)
+            | Event::ServerResumed(_) => {}
         }
         self.settle(charter, at, event);
+    }
+
+    /// A person decided about a circle: that is progress, and voids its confirmations.
+    pub(in crate::protocol) fn decided(&mut self, at: Time, circle: Option<&CircleName>) {
+        if let Some(circle) =
+            circle.and_then(|name| self.circles.get_mut(name)).filter(|circle| circle.is_open())
+        {
+            circle.decided += 1;
+            circle.progress_at = at;
+            circle.confirmed.clear();
+        }
+    }
+
+    /// From here on somebody else looks through a reviewer's lenses, or nobody needs to.
+    fn hand_over(
+        &mut self,
+        charter: &Charter,
+        name: &ProposalName,
+        from: &MemberName,
+        to: Option<&MemberName>,
+    ) {
+        let Some(proposal) = self.proposals.get_mut(name) else { return };
+        let Some((_, phase)) = charter.phase(&proposal.phase) else { return };
+        let stands_in =
+            |edge: &&ReviewEdge| proposal.stand_ins.get(&edge.reviewer).unwrap_or(&edge.reviewer) == from;
+        let places: Vec<MemberName> = phase
+            .reviewers_of(&proposal.producer)
+            .filter(stands_in)
+            .map(|edge| edge.reviewer.clone())
+            .collect();
+        for place in places {
+            match to {
+                Some(to) => drop(proposal.stand_ins.insert(place, to.clone())),
+                None => drop(proposal.excused.insert(place)),
+            }
+        }
     }
 
     /// A limit counts anew from here.
@@ -136,7 +183,7 @@ impl Review {
                     ballot.changes = 0;
                 }
             }
-            Cause::ReviewerNotEligible | Cause::OverruledAgain | Cause::Asked => {}
+            _ => {}
         }
     }
 
@@ -181,6 +228,7 @@ impl Review {
                 state: CircleState::Open,
                 confirmed: BTreeMap::new(),
                 reopened: 0,
+                decided: 0,
                 completed: None,
                 progress_at: at,
             };
@@ -298,6 +346,8 @@ impl Review {
             Event::Objected(event) => (&event.proposal, true),
             Event::ObjectionClosed(event) => (&event.proposal, true),
             Event::Withdrawn(event) => (&event.proposal, false),
+            Event::ReviewerReplaced(event) => (&event.proposal, true),
+            Event::ReviewerExcused(event) => (&event.proposal, true),
             Event::Confirmed(event) => {
                 if let Some(circle) = self.circles.get_mut(&event.circle) {
                     circle.progress_at = at;

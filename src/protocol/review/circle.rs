@@ -12,10 +12,14 @@ use crate::protocol::time::Time;
 
 impl Review {
     /// The digest of what a circle holds now: the charter's revision, how often the circle was opened
-    /// again, and each proposal with its current version and digest.
+    /// again and a person decided about it, and each proposal with its current version and digest.
     pub fn manifest(&self, revision: u32, circle: &Circle) -> Digest {
         let mut hasher = Sha256::new();
         hasher.update(format!("countersign circle 1\n{}\n{revision}\n{}\n", circle.name, circle.reopened));
+        // Whoever confirmed before a person decided has not confirmed what the decision left.
+        if circle.decided > 0 {
+            hasher.update(format!("decided {}\n", circle.decided));
+        }
         for name in &circle.proposals {
             let proposal = &self.proposals[name];
             hasher.update(match proposal.current() {
@@ -71,8 +75,12 @@ impl Review {
         publish.collect()
     }
 
-    pub(in crate::protocol) fn next_deadline(&self, charter: &Charter, now: Time) -> Option<Time> {
+    /// When withdrawn work may come back.
+    pub(in crate::protocol) fn cooling<'a>(
+        &'a self,
+        charter: &'a Charter,
+    ) -> impl Iterator<Item = Time> + 'a {
         let cooling = self.proposals().filter(|proposal| proposal.withdrawal.is_some());
-        cooling.filter_map(|proposal| proposal.cool_at(&charter.limits)).filter(|at| *at > now).min()
+        cooling.filter_map(|proposal| proposal.cool_at(&charter.limits))
     }
 }

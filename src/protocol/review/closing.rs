@@ -6,12 +6,13 @@ use super::state::{Objection, ObjectionKind, Proposal};
 use crate::protocol::answer::Answer;
 use crate::protocol::escalation::Cause;
 use crate::protocol::event::Event;
+use crate::protocol::name::ObjectionId;
 use crate::protocol::rejection::{Rejection, Violation};
 use crate::protocol::team::{Ask, Decision};
 
 /// Closes an own objection, unless, in this order: it is unknown or a note, another member raised it,
 /// it is closed; or, when it was a mistake, there is no reason; or, when it is answered, no version
-/// followed or the current one wasn't read.
+/// followed or the current one wasn't read; or the circle is complete.
 pub(in crate::protocol) fn resolve(ask: Ask<'_>, command: &Resolve) -> Decision {
     let (proposal, objection) = match ask.objection(command.objection) {
         Ok(found) => found,
@@ -30,6 +31,7 @@ pub(in crate::protocol) fn resolve(ask: Ask<'_>, command: &Resolve) -> Decision 
             unmet.push(Violation::UnreadVersion { reference, member: ask.by.clone() });
         }
     }
+    ask.check_circle_open(proposal, &mut unmet);
     if let Some(rejection) = Rejection::of(unmet) {
         return Decision::refuse(rejection);
     }
@@ -38,7 +40,7 @@ pub(in crate::protocol) fn resolve(ask: Ask<'_>, command: &Resolve) -> Decision 
 }
 
 /// Closes somebody's objection, unless, in this order: it is unknown or a note, the member is no
-/// person, it is about the person's own work, it is closed, or there is no reason.
+/// person, it is about the person's own work, it is closed, there is no reason, or the circle is complete.
 pub(in crate::protocol) fn overrule(ask: Ask<'_>, command: &Overrule) -> Decision {
     let (proposal, objection) = match ask.objection(command.objection) {
         Ok(found) => found,
@@ -46,7 +48,43 @@ pub(in crate::protocol) fn overrule(ask: Ask<'_>, command: &Overrule) -> Decisio
     };
     let mut unmet = Vec::new();
     ask.check_person("overrule", &mut unmet);
-    // Whose work answers it decides no more than whose work it was raised on.
+    check_not_own(ask, proposal, objection, &mut unmet);
+    check_open(objection, &mut unmet);
+    ask.check_reason("overrule", &command.reason, &mut unmet);
+    ask.check_circle_open(proposal, &mut unmet);
+    if let Some(rejection) = Rejection::of(unmet) {
+        return Decision::refuse(rejection);
+    }
+    close(ask, proposal, objection, Closing::Overruled, &command.reason)
+}
+
+/// Closes open objections by a person's answer to an escalation, unless one is about the person's own work.
+pub(in crate::protocol) fn overrule_all(
+    ask: Ask<'_>,
+    proposal: &Proposal,
+    objections: &[&Objection],
+    reason: &str,
+) -> Result<Vec<Event>, Rejection> {
+    let mut unmet = Vec::new();
+    for objection in objections {
+        check_not_own(ask, proposal, objection, &mut unmet);
+    }
+    if let Some(rejection) = Rejection::of(unmet) {
+        return Err(rejection);
+    }
+    let mut events = Vec::new();
+    for objection in objections {
+        events.push(Event::from(closed(ask, proposal, objection, Closing::Overruled, reason)));
+    }
+    let closing: Vec<ObjectionId> = objections.iter().map(|objection| objection.id).collect();
+    if !closing.is_empty() {
+        answered(ask, proposal, &closing, &mut events);
+    }
+    Ok(events)
+}
+
+/// Whose work answers an objection decides no more about it than whose work it was raised on.
+fn check_not_own(ask: Ask<'_>, proposal: &Proposal, objection: &Objection, unmet: &mut Vec<Violation>) {
     let mut concerned = proposal.versions.iter().filter(|version| version.number >= objection.version);
     let own = concerned.find_map(|version| {
         let because = proposal.own_work(ask.charter, version, ask.by)?;
@@ -55,12 +93,6 @@ pub(in crate::protocol) fn overrule(ask: Ask<'_>, command: &Overrule) -> Decisio
     if let Some((reference, because)) = own {
         unmet.push(Violation::OwnWork { reference, member: ask.by.clone(), because });
     }
-    check_open(objection, &mut unmet);
-    ask.check_reason("overrule", &command.reason, &mut unmet);
-    if let Some(rejection) = Rejection::of(unmet) {
-        return Decision::refuse(rejection);
-    }
-    close(ask, proposal, objection, Closing::Overruled, &command.reason)
 }
 
 /// Refuses to resolve what another raised, what is closed, or what no newer version answers.
@@ -96,22 +128,35 @@ fn check_open(objection: &Objection, unmet: &mut Vec<Violation>) {
     }
 }
 
-fn close(ask: Ask<'_>, proposal: &Proposal, objection: &Objection, how: Closing, reason: &str) -> Decision {
-    let reason = (!reason.trim().is_empty()).then(|| reason.to_owned());
-    let closed = ObjectionClosed {
+fn closed(
+    ask: Ask<'_>,
+    proposal: &Proposal,
+    objection: &Objection,
+    how: Closing,
+    reason: &str,
+) -> ObjectionClosed {
+    ObjectionClosed {
         id: objection.id,
         proposal: proposal.name.clone(),
         by: ask.by.clone(),
         how,
         version: proposal.current_number(),
-        reason,
-    };
-    let mut events = vec![Event::from(closed)];
-    if proposal.open_objections().all(|open| open.id == objection.id) {
-        let reason = "no objection is open";
-        ask.close_by_progress(Cause::RoundLimit, proposal.name.as_str(), reason, &mut events);
-        ask.close_by_progress(Cause::OverruledAgain, &proposal.current_ref(), reason, &mut events);
+        reason: (!reason.trim().is_empty()).then(|| reason.to_owned()),
     }
+}
+
+/// Where these are the last objections that are open, what a person was asked because of them is closed.
+fn answered(ask: Ask<'_>, proposal: &Proposal, closing: &[ObjectionId], events: &mut Vec<Event>) {
+    if proposal.open_objections().all(|open| closing.contains(&open.id)) {
+        let reason = "no objection is open";
+        ask.close_by_progress(Cause::RoundLimit, proposal.name.as_str(), reason, events);
+        ask.close_by_progress(Cause::OverruledAgain, &proposal.current_ref(), reason, events);
+    }
+}
+
+fn close(ask: Ask<'_>, proposal: &Proposal, objection: &Objection, how: Closing, reason: &str) -> Decision {
+    let mut events = vec![Event::from(closed(ask, proposal, objection, how, reason))];
+    answered(ask, proposal, &[objection.id], &mut events);
     if how == Closing::Mistaken {
         super::vote::escalate_spent_approval(ask, proposal, objection, &mut events);
     }

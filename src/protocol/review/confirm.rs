@@ -8,6 +8,7 @@ use super::requirement::{self, RequirementState};
 use super::state::{Circle, CircleState, Proposal};
 use crate::protocol::answer::Answer;
 use crate::protocol::charter::{Charter, ConfirmKind, Phase, RuleMode};
+use crate::protocol::escalation::{Cause, Escalated};
 use crate::protocol::event::{Event, PhaseOpened};
 use crate::protocol::name::{CircleRef, Digest, MemberName, PhaseName};
 use crate::protocol::rejection::{Rejection, Violation};
@@ -44,11 +45,12 @@ pub(in crate::protocol) fn confirm(ask: Ask<'_>, command: &Confirm) -> Decision 
     if !given.digest.names(&manifest) {
         unmet.push(Violation::StaleConfirm { given: given.clone(), current: current.clone() });
     }
+    let mut events = Vec::new();
     if circle.is_open() {
-        check_rules(ask, circle, &mut unmet);
+        check_rules(ask, circle, &mut unmet, &mut events);
     }
     if let Some(rejection) = Rejection::of(unmet) {
-        return Decision::refuse(rejection);
+        return Decision { events, outcome: Err(rejection) };
     }
     if !circle.is_open() {
         let answer = Answer::Confirmed { circle: current, complete: true, waiting_for: Vec::new() };
@@ -81,11 +83,22 @@ fn pending_phase(charter: &Charter, given: &CircleRef) -> Option<PhaseName> {
     charter.phases.iter().find(opens).map(|phase| phase.name.clone())
 }
 
-/// Every rule that denies, each with who can remedy it.
-fn check_rules(ask: Ask<'_>, circle: &Circle, unmet: &mut Vec<Violation>) {
+/// Every rule that denies, each with who can remedy it. One that can't be judged goes to a person with the
+/// first refusal.
+fn check_rules(ask: Ask<'_>, circle: &Circle, unmet: &mut Vec<Violation>, events: &mut Vec<Event>) {
+    let told = ask.team.escalations().open_on(Cause::RuleError, circle.name.as_str()).is_some();
     for requirement in requirement::of_circle(ask.team, ask.charter, ask.judge, circle, ask.by) {
         let denies = matches!(requirement.state, RequirementState::Unsatisfied | RequirementState::Error);
         if denies && requirement.mode == RuleMode::Enforce {
+            if requirement.state == RequirementState::Error && !told && events.is_empty() {
+                let text = format!("{}: {}", requirement.name(), requirement.detail);
+                let escalated = Escalated {
+                    id: ask.team.escalations().next_id(),
+                    circle: Some(circle.name.clone()),
+                    ..Escalated::new(Cause::RuleError, circle.name.to_string(), text)
+                };
+                events.push(escalated.into());
+            }
             unmet.push(Violation::ConfirmBlocked {
                 rule: requirement.rule,
                 subject: requirement.subject,
@@ -139,12 +152,19 @@ pub(in crate::protocol) fn report_publish(
     });
     let Some(circle) = complete else { return Decision::accept(Vec::new(), Answer::Recorded) };
     if let Some(failure) = &report.failure {
+        let escalated = Escalated {
+            id: team.escalations().next_id(),
+            circle: Some(circle.name.clone()),
+            ..Escalated::new(Cause::PublishFailure, circle.name.to_string(), failure.because.clone())
+        };
         let reopened = CircleReopened {
             circle: circle.name.clone(),
             because: failure.because.clone(),
             owing: failure.owing.clone(),
         };
-        return Decision::accept(vec![reopened.into()], Answer::Recorded);
+        let again = team.escalations().open_on(Cause::PublishFailure, circle.name.as_str()).is_some();
+        let escalated = (!again).then(|| Event::from(escalated));
+        return Decision::accept([reopened.into()].into_iter().chain(escalated).collect(), Answer::Recorded);
     }
     let published = CirclePublished { circle: circle.name.clone(), manifest: report.manifest.clone() };
     let mut events = vec![Event::from(published)];

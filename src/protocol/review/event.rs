@@ -241,3 +241,27 @@ pub struct CircleReopened {
     /// The proposals whose producers owe a new version.
     pub owing: Vec<ProposalName>,
 }
+
+/// A person had another member review in a reviewer's place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewerReplaced {
+    /// Of which proposal.
+    pub proposal: ProposalName,
+    /// Whose place it was.
+    pub reviewer: MemberName,
+    /// Who reviews now.
+    pub stand_in: MemberName,
+    /// The person who decided it.
+    pub by: MemberName,
+}
+
+/// A person excused a reviewer from a proposal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewerExcused {
+    /// From which proposal.
+    pub proposal: ProposalName,
+    /// Who need not review it.
+    pub reviewer: MemberName,
+    /// The person who decided it.
+    pub by: MemberName,
+}

@@ -25,7 +25,8 @@ pub use command::{
 };
 pub use event::{
     Approved, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry, Confirmed,
-    CountedApproval, Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed, Run, VersionRead, Withdrawn,
+    CountedApproval, Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed, ReviewerExcused,
+    ReviewerReplaced, Run, VersionRead, Withdrawn,
 };
 pub use read::read_before;
 pub use requirement::{Requirement, RequirementState};
@@ -34,7 +35,7 @@ pub use state::{
     Version, Vote, VoteKind,
 };
 
-pub(super) use closing::{overrule, resolve};
+pub(super) use closing::{overrule, overrule_all, resolve};
 pub(super) use confirm::{confirm, report_publish};
 pub use obligations::SETTLED_BY_STATE;
 pub(super) use obligations::obligations;
@@ -74,7 +75,10 @@ impl<'a> Ask<'a> {
     }
 
     /// Who reviews a proposal.
-    fn edges(&self, proposal: &'a Proposal) -> impl Iterator<Item = Edge<'a>> + use<'a> {
+    pub(in crate::protocol) fn edges(
+        &self,
+        proposal: &'a Proposal,
+    ) -> impl Iterator<Item = Edge<'a>> + use<'a> {
         proposal.edges(self.phase_of(proposal))
     }
 
@@ -116,11 +120,9 @@ impl<'a> Ask<'a> {
         events.push(
             Escalated {
                 id,
-                cause,
-                subject: subject.to_owned(),
                 proposal: Some(proposal.name.clone()),
                 member: Some(self.by.clone()),
-                text: text(),
+                ..Escalated::new(cause, subject, text())
             }
             .into(),
         );

@@ -211,11 +211,9 @@ fn accept(ask: Ask<'_>, proposal: &Proposal, proposed: Proposed) -> Decision {
         events.push(
             Escalated {
                 id,
-                cause: Cause::ReviewerNotEligible,
-                subject: reference.to_string(),
                 proposal: Some(proposal.name.clone()),
                 member: blocked.first().map(|(reviewer, _)| (*reviewer).clone()),
-                text: list(&because),
+                ..Escalated::new(Cause::ReviewerNotEligible, reference.to_string(), list(&because))
             }
             .into(),
         );

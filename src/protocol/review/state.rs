@@ -6,7 +6,7 @@ use super::event::{CircleCompleted, Closing, Objected, Run};
 use crate::protocol::artifact::{Artifact, Identity, Place, RepoPath};
 use crate::protocol::charter::{Charter, Limits, Phase};
 use crate::protocol::name::{
-    CircleName, Digest, Lens, MemberName, ObjectionId, PhaseName, ProposalName, VersionRef,
+    CircleName, Digest, Lens, MemberName, ObjectionId, PhaseName, ProposalName, Subject, VersionRef,
 };
 use crate::protocol::rejection::quoted;
 use crate::protocol::time::Time;
@@ -50,6 +50,8 @@ pub struct Circle {
     pub confirmed: BTreeMap<MemberName, Digest>,
     /// How often a failed publish opened it again.
     pub reopened: u32,
+    /// How often a person decided about it.
+    pub decided: u32,
     /// What it was completed with, once it was.
     pub completed: Option<CircleCompleted>,
     /// When a version, a vote, a resolve, a confirmation or a decision last moved it.
@@ -485,6 +487,23 @@ impl Review {
     pub fn objection(&self, id: ObjectionId) -> Option<(&Proposal, &Objection)> {
         let proposal = &self.proposals[self.objection_home.get(&id)?];
         proposal.objections.iter().find(|objection| objection.id == id).map(|objection| (proposal, objection))
+    }
+
+    /// What a member's words name: an objection, a version, a proposal, a circle; a proposal's circle
+    /// with it.
+    pub fn locate(&self, subject: &str) -> Option<(Option<&Proposal>, &Circle)> {
+        let of = |proposal: &'_ Proposal| self.circles.get(&proposal.circle);
+        if let Some((proposal, _)) = subject.parse().ok().and_then(|id| self.objection(id)) {
+            return of(proposal).map(|circle| (Some(proposal), circle));
+        }
+        if let Ok(named) = subject.parse::<Subject>()
+            && let Some(proposal) = self.proposal(&named.proposal)
+        {
+            let known = named.version.is_none_or(|version| proposal.version(version).is_some());
+            return of(proposal).filter(|_| known).map(|circle| (Some(proposal), circle));
+        }
+        let circle = subject.split_once(':').map_or(subject, |(circle, _)| circle);
+        circle.parse().ok().and_then(|name| self.circle(&name)).map(|circle| (None, circle))
     }
 
     /// How a phase stands; nothing where it hasn't opened.

@@ -359,7 +359,8 @@ fn escalate_objection(
         let opened = ask.team.escalations().open_on(cause, &subject).is_some();
         if !opened {
             let (proposal, member) = (Some(proposal.name.clone()), Some(ask.by.clone()));
-            events.push(Escalated { id: next, cause, subject, proposal, member, text }.into());
+            let escalated = Escalated::new(cause, subject, text);
+            events.push(Escalated { id: next, proposal, member, ..escalated }.into());
             next = EscalationId(next.0 + 1);
         }
     };
