@@ -785,3 +785,28 @@ os.execv(sys.argv[2], sys.argv[2:])
         assert!(took < std::time::Duration::from_secs(2), "{denied}: {took:?}");
     }
 }
+
+/// A member who types nothing but what it is told to, its placeholders filled in, finishes the phase.
+#[test]
+fn what_is_owed_is_done_by_the_command_that_is_printed() {
+    let place = Place::served();
+    place.write("files/src/lexer.rs", "fn lex() {}\n");
+    let mut kinds = std::collections::BTreeSet::new();
+    for turn in 0..40 {
+        let status = place.run(&["--json", "--as", "dana", "status"]).done().json();
+        let owed = status["obligations"].as_array().unwrap();
+        let Some(first) = owed.first() else {
+            assert_eq!(status["circles"][0]["state"], "published");
+            break;
+        };
+        let command = text(&first["command"]).replace("TEXT", "words").replace("DIR", "files");
+        let mut args = vec!["--as".to_owned(), text(&first["member"])];
+        args.extend(command.split(' ').skip(1).map(str::to_owned));
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        place.run(&args).done();
+        kinds.insert(text(&first["kind"]));
+        assert!(turn < 39, "it goes on for ever: {status}");
+    }
+    let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+    assert_eq!(kinds, ["confirm", "deliver", "review"]);
+}

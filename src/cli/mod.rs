@@ -27,6 +27,8 @@ mod pages;
 mod place;
 mod propose;
 mod reading;
+#[cfg(test)]
+mod remedies;
 mod resolve;
 mod serve;
 mod show;

@@ -14,7 +14,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::failure::{Exit, Failure, sentence};
 use super::init::{init, is_there};
-use super::output::Answer;
+use super::output::{Answer, inert};
 use super::speaker::{Global, find_home};
 use crate::client::sockets_allowed;
 use crate::coordinator::SystemClock;
@@ -71,7 +71,7 @@ impl Serve {
                 "pid": std::process::id(),
                 "home": home.path().display().to_string(),
             });
-            json.to_string()
+            inert(&json)
         } else {
             let scheme = if with_tls { "https" } else { "http" };
             format!("serving {} at {scheme}://{addr}", home.path().display())

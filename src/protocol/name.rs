@@ -62,10 +62,22 @@ pub fn push_visible(out: &mut String, c: char) {
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}')
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fdd0}'..='\u{fdef}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+        // The last two of every plane are no characters.
+        || u32::from(c) & 0xfffe == 0xfffe
+}
+
+/// What a remedy or an obligation's command leaves to be filled in; given as it stands, it is no text.
+pub const PLACEHOLDERS: [&str; 3] = ["TEXT", "…", "..."];
+
+/// Whether a text says nothing: it has no visible character, or is one of the [`PLACEHOLDERS`].
+pub fn is_blank(text: &str) -> bool {
+    let said = text.trim_matches(|c: char| c.is_whitespace() || is_hidden(c));
+    said.is_empty() || PLACEHOLDERS.contains(&said)
 }
 
 /// What two names that look alike have in common: separators dropped, and characters that are
@@ -615,6 +627,30 @@ mod tests {
         }
         for bad in ["o0", "o01", "o", "1", "o-1", "o4294967296"] {
             assert!(bad.parse::<ObjectionId>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_shows_nothing_is_hidden() {
+        for code in [
+            0x00, 0x1b, 0x7f, 0x9b, 0xad, 0x34f, 0x61c, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x180e, 0x200b, 0x202e,
+            0x2060, 0x2066, 0x2800, 0x3164, 0xfdd0, 0xfdef, 0xfe00, 0xfe0f, 0xfeff, 0xffa0, 0xfffe, 0xffff,
+            0x1d173, 0x1d17a, 0x1_fffe, 0xe_0001, 0xe_0100, 0xe_01ef, 0x10_ffff,
+        ] {
+            assert!(is_hidden(char::from_u32(code).unwrap()), "U+{code:04X}");
+        }
+        for shown in ['a', ' ', 'é', 'ש', '中', '😀', '\u{301}', '\u{fffd}', '\u{fdf0}', '\u{1d172}'] {
+            assert!(!is_hidden(shown), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_text_without_a_visible_character_or_of_a_placeholder_alone_is_blank() {
+        for blank in ["", " \n\t", "\u{200b}", " \u{2800}\u{34f}\n", "TEXT", " TEXT\n", "…", "\u{200b}...", "\u{3164}"] {
+            assert!(is_blank(blank), "{blank:?}");
+        }
+        for said in ["x", ".", "-", "TEXT is too long", "text", "\u{200b}x", "é"] {
+            assert!(!is_blank(said), "{said:?}");
         }
     }
 
