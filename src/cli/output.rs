@@ -70,7 +70,7 @@ pub fn print(outcome: &Result<Answer, Failure>, as_json: bool) -> Exit {
         }
         Err(failure) => {
             // A reader that went away, again: the exit code says what there is to say.
-            let _ = if as_json && failure.exit != Exit::Usage {
+            let _ = if as_json {
                 line(&mut io::stdout(), &inert(&failure.json()))
             } else {
                 line(&mut io::stderr(), &words(failure))

@@ -633,9 +633,9 @@ mod tests {
     #[test]
     fn what_shows_nothing_is_hidden() {
         for code in [
-            0x00, 0x1b, 0x7f, 0x9b, 0xad, 0x34f, 0x61c, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x180e, 0x200b, 0x202e,
-            0x2060, 0x2066, 0x2800, 0x3164, 0xfdd0, 0xfdef, 0xfe00, 0xfe0f, 0xfeff, 0xffa0, 0xfffe, 0xffff,
-            0x1d173, 0x1d17a, 0x1_fffe, 0xe_0001, 0xe_0100, 0xe_01ef, 0x10_ffff,
+            0x00, 0x1b, 0x7f, 0x9b, 0xad, 0x34f, 0x61c, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x180e, 0x200b,
+            0x202e, 0x2060, 0x2066, 0x2800, 0x3164, 0xfdd0, 0xfdef, 0xfe00, 0xfe0f, 0xfeff, 0xffa0, 0xfffe,
+            0xffff, 0x1d173, 0x1d17a, 0x1_fffe, 0xe_0001, 0xe_0100, 0xe_01ef, 0x10_ffff,
         ] {
             assert!(is_hidden(char::from_u32(code).unwrap()), "U+{code:04X}");
         }
@@ -646,7 +646,9 @@ mod tests {
 
     #[test]
     fn a_text_without_a_visible_character_or_of_a_placeholder_alone_is_blank() {
-        for blank in ["", " \n\t", "\u{200b}", " \u{2800}\u{34f}\n", "TEXT", " TEXT\n", "…", "\u{200b}...", "\u{3164}"] {
+        for blank in
+            ["", " \n\t", "\u{200b}", " \u{2800}\u{34f}\n", "TEXT", " TEXT\n", "…", "\u{200b}...", "\u{3164}"]
+        {
             assert!(is_blank(blank), "{blank:?}");
         }
         for said in ["x", ".", "-", "TEXT is too long", "text", "\u{200b}x", "é"] {
