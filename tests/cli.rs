@@ -144,8 +144,27 @@ fn each_way_to_end_has_its_exit_code() {
 
     let unreachable = place.run(&["--json", "--as", "app", "--addr", "127.0.0.1:1", "status"]);
     assert_eq!(code(&unreachable), "SERVER_UNREACHABLE");
+    assert!(text(&unreachable.json()["remedy"]).ends_with(": countersign serve --listen 127.0.0.1:1"));
     let stranger = place.run(&["--json", "--as", "stranger", "status"]);
     assert_eq!((code(&stranger), &stranger.json()["ok"]), ("UNAUTHENTICATED".to_owned(), &false.into()));
+
+    assert!(text(&stranger.json()["message"]).ends_with("there are tokens for app, arch, dana and sec"));
+
+    // Whatever goes wrong, who asked for JSON gets it, with a code.
+    for (args, exit, code_of) in [
+        (&["approve"] as &[&str], 2, "USAGE"),
+        (&["init", "--charter", "none.toml"], 2, "USAGE"),
+        (&["charter", "check", "none.toml"], 2, "USAGE"),
+        (&["team", "add", "--charter", "none.toml"], 2, "USAGE"),
+        (&["member", "token", "stranger"], 1, "UNKNOWN_MEMBER"),
+        (&["demo", "--into", "."], 1, "FOLDER_NOT_EMPTY"),
+    ] {
+        let told = place.run(&[&["--json"], args].concat());
+        assert_eq!((told.exit, code(&told)), (exit, code_of.to_owned()), "{args:?}: {told:?}");
+    }
+    for words in [&["completions", "bash"] as &[&str], &["man"]] {
+        assert_eq!(place.run(&[&["--json"], words].concat()).done().json()["ok"], true);
+    }
 
     let nowhere = Place::empty();
     let nobody = nowhere.run(&["--json", "--as", "app", "status"]);
@@ -335,6 +354,8 @@ fn hostile_texts_are_inert_on_every_screen() {
             shown.chars().find(|c| "\u{1b}\u{7}\u{9b}\u{202e}\u{200b}\u{e0041}\u{2028}".contains(*c));
         assert_eq!(obeyed, None, "{ran:?}");
     }
+    let printed = place.run(&["--as", "app", "--json", "objections", "parser"]).done().out;
+    assert!(!printed.contains(['\u{9b}', '\u{202e}', '\u{200b}', '\u{e0041}']), "{printed:?}");
     // What is compared is not in vain: the texts are there, and JSON has them as they were given.
     assert!(screens[3].out.contains("\\u{202e}"), "{:?}", screens[3]);
     let json = place.run(&["--as", "app", "--json", "objections", "parser"]).done().json();
@@ -593,11 +614,22 @@ fn a_token_is_rotated_kept_and_revoked() {
 #[test]
 fn a_home_holds_further_teams() {
     let place = Place::served();
-    place.write("other/charter.toml", charter("").replace("atlas", "bravo"));
+    let other =
+        charter("").replace("atlas", "bravo").replace("[members.arch]", "[members.arch]\n[members.zoe]");
+    place.write("other/charter.toml", other);
     place.run(&["team", "add", "--charter", "other/charter.toml"]).done();
     let team =
         |args: &[&str]| text(&place.run(&[&["--json", "--as", "app"], args].concat()).done().json()["team"]);
-    assert_eq!(team(&["status"]), "atlas");
+    let needed = place.run(&["--json", "--as", "app", "status"]);
+    assert_eq!((needed.exit, code(&needed)), (1, "TEAM_NEEDED".to_owned()), "{needed:?}");
+    assert_eq!(needed.json()["facts"]["teams"], serde_json::json!(["atlas", "bravo"]));
+    let unknown = place.run(&["--json", "--as", "app", "--team", "nope", "status"]);
+    assert_eq!((unknown.exit, code(&unknown)), (1, "UNKNOWN_TEAM".to_owned()), "{unknown:?}");
+    assert_eq!(
+        text(&place.run(&["--json", "--as", "zoe", "status"]).done().json()["team"]),
+        "bravo",
+        "who is in one team alone needs not name it"
+    );
     assert_eq!(team(&["--team", "atlas", "status"]), "atlas");
     assert_eq!(team(&["--team", "bravo", "status"]), "bravo");
     for again in [
@@ -619,6 +651,18 @@ fn a_charter_that_can_not_be_satisfied_leaves_nothing_behind() {
     assert!(text(&refused.json()["message"]).contains("charter.toml:"), "{refused:?}");
     assert!(refused.json()["facts"]["findings"][0]["line"].as_u64().is_some(), "{refused:?}");
     assert!(!place.path(".countersign").exists());
+    place.write(
+        "charter.toml",
+        charter("[repository]\npath = \"none.git\"\nprotected = [\"refs/heads/main\"]\n"),
+    );
+    let refused = place.run(&["--json", "init", "--charter", "charter.toml"]);
+    assert_eq!((refused.exit, code(&refused)), (1, "REPOSITORY_UNUSABLE".to_owned()));
+    assert!(!place.path(".countersign").exists());
+    let empty = Place::empty();
+    let open = empty.run(&["--json", "serve", "--listen", "0.0.0.0:0"]);
+    assert_eq!(code(&open), "NOT_LOOPBACK");
+    assert!(!empty.path(".countersign").exists() && !empty.path("charter.toml").exists(), "{open:?}");
+    place.write("charter.toml", charter("").replace("reviewer = \"sec\"", "reviewer = \"app\""));
     assert_eq!(place.run(&["charter", "check", "charter.toml"]).exit, 1);
     place.write("charter.toml", charter(""));
     let checked = place.run(&["charter", "check", "charter.toml"]).done();
@@ -744,11 +788,14 @@ fn a_log_that_was_edited_is_refused_by_its_sequence() {
 #[test]
 fn a_reader_that_goes_away_is_no_mistake() {
     let place = Place::served();
-    let mut command = place.command(".", &["--as", "app", "log"]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    drop(child.stdout.take());
-    let ended = child.wait_with_output().unwrap();
-    assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stderr)), (Some(0), "".into()));
+    for args in [&["--as", "app", "log"] as &[&str], &["demo", "--into", "played"], &["completions", "bash"]]
+    {
+        let mut command = place.command(".", args);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stderr)), (Some(0), "".into()));
+    }
 }
 
 #[test]
@@ -809,4 +856,30 @@ fn what_is_owed_is_done_by_the_command_that_is_printed() {
     }
     let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
     assert_eq!(kinds, ["confirm", "deliver", "review"]);
+}
+
+#[test]
+fn an_answer_may_stand_in_a_file() {
+    let place = Place::served();
+    let reference = place.propose("fn lex() {}\n");
+    place.run(&["--as", "sec", "show", "parser"]).done();
+    place.run(&["--as", "sec", "object", &reference, "too narrow"]).done();
+    place.run(&["--as", "app", "objections", "parser"]).done();
+    place.write("work/src/lexer.rs", "fn lex() -> u64 { 0 }\n");
+    place.write("answer.md", "`u64` \"now\"\n");
+    let args = [
+        "--as",
+        "app",
+        "propose",
+        "parser",
+        "--path",
+        "work",
+        "--summary",
+        "Wider",
+        "--answer",
+        "o1=@answer.md",
+    ];
+    place.run(&args).done();
+    let json = place.run(&["--as", "sec", "--json", "show", "parser"]).done().json();
+    assert_eq!(text(&json["objections"][0]["answers"][0]["text"]), "`u64` \"now\"\n");
 }
