@@ -237,7 +237,11 @@ Refused with UNKNOWN_SUBJECT, EMPTY_TEXT, TEXT_TOO_LARGE.")]
 
     Escalations(escalations::Escalations),
 
-    #[command(after_help = "Example:\n  countersign demo")]
+    #[command(after_help = "Examples:
+  countersign demo
+  countersign demo --into played
+
+Refused with FOLDER_NOT_EMPTY, DEMO_FAILED.")]
     Demo(demo::Demo),
 
     #[command(after_help = "Example:
