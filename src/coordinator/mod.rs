@@ -133,9 +133,6 @@ impl Coordinator {
         member: &MemberName,
         keep: bool,
     ) -> Result<Token, Fault> {
-        if !keep {
-            self.revoke_tokens(team, member).await?;
-        }
         let token = Token::generate().map_err(|error| Fault::Failed { what: error.to_string() })?;
         let credential = Credential {
             hash: token.hash(),
@@ -145,9 +142,16 @@ impl Coordinator {
             revoked_at: None,
         };
         let stored = credential.clone();
-        self.inner.writer.ask(move |writer| writer.add_credential(&stored)).await?;
-        let known = (credential.team, credential.member);
-        self.inner.credentials.write().expect(UNPOISONED).insert(credential.hash, known);
+        let store = move |writer: &mut dyn Writer| {
+            if keep { writer.add_credential(&stored) } else { writer.replace_credentials(&stored) }
+        };
+        self.inner.writer.ask(store).await?;
+        let mut credentials = self.inner.credentials.write().expect(UNPOISONED);
+        if !keep {
+            credentials.retain(|_, known| (&known.0, &known.1) != (team, member));
+        }
+        credentials.insert(credential.hash, (credential.team, credential.member));
+        drop(credentials);
         Ok(token)
     }
 

@@ -67,17 +67,17 @@ pub fn is_hidden(c: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fdd0}'..='\u{fdef}'
             | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
-        // The last two of every plane are no characters.
         || u32::from(c) & 0xfffe == 0xfffe
 }
 
-/// What a remedy or an obligation's command leaves to be filled in; given as it stands, it is no text.
+/// The words that remedies and help texts write where a text of one's own belongs.
 pub const PLACEHOLDERS: [&str; 3] = ["TEXT", "…", "..."];
 
-/// Whether a text says nothing: it has no visible character, or is one of the [`PLACEHOLDERS`].
-pub fn is_blank(text: &str) -> bool {
-    let said = text.trim_matches(|c: char| c.is_whitespace() || is_hidden(c));
-    said.is_empty() || PLACEHOLDERS.contains(&said)
+/// Whether a text says nothing: it is empty, or nothing in it shows, or it is a placeholder that was left
+/// as it stood.
+pub fn says_nothing(text: &str) -> bool {
+    let nothing = |c: char| c.is_whitespace() || is_hidden(c);
+    text.chars().all(nothing) || PLACEHOLDERS.contains(&text.trim_matches(nothing))
 }
 
 /// What two names that look alike have in common: separators dropped, and characters that are
@@ -631,29 +631,40 @@ mod tests {
     }
 
     #[test]
-    fn what_shows_nothing_is_hidden() {
-        for code in [
-            0x00, 0x1b, 0x7f, 0x9b, 0xad, 0x34f, 0x61c, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x180e, 0x200b,
-            0x202e, 0x2060, 0x2066, 0x2800, 0x3164, 0xfdd0, 0xfdef, 0xfe00, 0xfe0f, 0xfeff, 0xffa0, 0xfffe,
-            0xffff, 0x1d173, 0x1d17a, 0x1_fffe, 0xe_0001, 0xe_0100, 0xe_01ef, 0x10_ffff,
-        ] {
-            assert!(is_hidden(char::from_u32(code).unwrap()), "U+{code:04X}");
+    fn what_does_not_show_is_hidden_and_says_nothing() {
+        let unseen = [
+            '\u{0}',
+            '\u{9b}',
+            '\u{ad}',
+            '\u{34f}',
+            '\u{115f}',
+            '\u{17b4}',
+            '\u{200b}',
+            '\u{202e}',
+            '\u{2066}',
+            '\u{2800}',
+            '\u{3164}',
+            '\u{fdd0}',
+            '\u{fe0f}',
+            '\u{feff}',
+            '\u{fffe}',
+            '\u{1d173}',
+            '\u{1ffff}',
+            '\u{e0041}',
+            '\u{e0100}',
+        ];
+        for c in unseen {
+            assert!(is_hidden(c), "{c:?}");
+            assert!(says_nothing(&format!(" {c}\n")), "{c:?}");
+            assert!(!shown(&c.to_string(), 10).contains(c), "{c:?}");
         }
-        for shown in ['a', ' ', 'é', 'ש', '中', '😀', '\u{301}', '\u{fffd}', '\u{fdf0}', '\u{1d172}'] {
-            assert!(!is_hidden(shown), "{shown}");
+        for c in ['a', 'ß', '語', '🙂', '\u{300}', '\u{fffd}'] {
+            assert!(!is_hidden(c) && !says_nothing(&c.to_string()), "{c:?}");
         }
-    }
-
-    #[test]
-    fn a_text_without_a_visible_character_or_of_a_placeholder_alone_is_blank() {
-        for blank in
-            ["", " \n\t", "\u{200b}", " \u{2800}\u{34f}\n", "TEXT", " TEXT\n", "…", "\u{200b}...", "\u{3164}"]
-        {
-            assert!(is_blank(blank), "{blank:?}");
+        for text in ["", " ", "TEXT", " … ", "..."] {
+            assert!(says_nothing(text), "{text:?}");
         }
-        for said in ["x", ".", "-", "TEXT is too long", "text", "\u{200b}x", "é"] {
-            assert!(!is_blank(said), "{said:?}");
-        }
+        assert!(!says_nothing("TEXT is missing"));
     }
 
     #[test]

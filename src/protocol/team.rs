@@ -7,7 +7,7 @@ use super::charter::Charter;
 use super::deadline::{self, Deadlines, ServerResumed};
 use super::escalation::{self, Escalated, Escalations};
 use super::event::{CharterAdopted, Event, PhaseOpened};
-use super::name::{Actor, CircleName, Digest, MemberName, ProposalName, Seq, shown};
+use super::name::{Actor, CircleName, Digest, MemberName, ProposalName, Seq, says_nothing, shown};
 use super::obligation::{Obligation, ObligationKind, deadline};
 use super::ownership::Ownership;
 use super::rejection::{Rejection, Violation};
@@ -349,7 +349,7 @@ impl<'a> Ask<'a> {
 
     /// Refuses a missing reason.
     pub(super) fn check_reason(&self, verb: &str, reason: &str, unmet: &mut Vec<Violation>) {
-        if reason.trim().is_empty() {
+        if says_nothing(reason) {
             unmet.push(Violation::ReasonRequired { verb: verb.to_owned() });
         }
         self.check_text("reason", reason, unmet);
