@@ -308,10 +308,22 @@ mod tests {
             ProposalState::Withdrawn,
             ProposalState::Complete,
             ProposalState::Published,
+            ProposalState::Closed,
+            ProposalState::Dropped,
         ];
         assert_eq!(
             states.map(proposal_state),
-            ["to-deliver", "under-review", "objected", "accepted", "withdrawn", "complete", "published"]
+            [
+                "to-deliver",
+                "under-review",
+                "objected",
+                "accepted",
+                "withdrawn",
+                "complete",
+                "published",
+                "closed",
+                "dropped"
+            ]
         );
         let wake = |presence: proto::Presence| proto::Wake {
             presence: presence.into(),

@@ -131,5 +131,7 @@ pub fn proposal_state(state: ProposalState) -> proto::ProposalState {
         ProposalState::Withdrawn => proto::ProposalState::Withdrawn,
         ProposalState::Complete => proto::ProposalState::Complete,
         ProposalState::Published => proto::ProposalState::Published,
+        ProposalState::Closed => proto::ProposalState::Closed,
+        ProposalState::Dropped => proto::ProposalState::Dropped,
     }
 }

@@ -405,8 +405,7 @@ pub fn standing(team: &Team, judge: &dyn countersign::protocol::rule::Judge, now
         let confirmed = review.confirmed(circle, &manifest).map(ToString::to_string).collect();
         (circle.name.to_string(), reference.to_string(), circle.state.as_str().to_owned(), confirmed)
     });
-    let proposals = adopted.charter.phases.iter().flat_map(|phase| &phase.deliverables);
-    let proposals = proposals.filter_map(|deliverable| review.proposal(&deliverable.name)).map(|proposal| {
+    let proposals = review.proposals().chain(review.dropped()).map(|proposal| {
         let (_, phase) = adopted.charter.phase(&proposal.phase).unwrap();
         let counts = proposal.edges(phase).filter_map(|edge| {
             let current = proposal.current().filter(|_| proposal.withdrawal.is_none())?;

@@ -5,6 +5,7 @@
 //! `closing`, `withdraw`, `confirm`); `apply`; [`obligations`](fn@obligations); and
 //! [`requirement`], the one computation behind confirm and explain.
 
+mod ad_hoc;
 mod apply;
 mod circle;
 mod closing;
@@ -12,6 +13,7 @@ pub mod command;
 mod confirm;
 pub mod event;
 mod obligations;
+mod phase;
 mod propose;
 mod read;
 pub mod requirement;
@@ -25,9 +27,10 @@ pub use command::{
 };
 pub use event::{
     Approved, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry, Confirmed,
-    CountedApproval, Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed, ReviewerExcused,
-    ReviewerReplaced, Run, VersionRead, Withdrawn,
+    CountedApproval, DeliverableDropped, Noted, Objected, ObjectionClosed, ObjectionsRead, PhaseClosed,
+    Proposed, ReviewerExcused, ReviewerReplaced, Run, VersionRead, Withdrawn,
 };
+pub(super) use phase::{close_phase, drop_deliverable};
 pub use read::read_before;
 pub use requirement::{Requirement, RequirementState};
 pub use state::{
@@ -87,10 +90,15 @@ impl<'a> Ask<'a> {
         self.review().circle(&proposal.circle).expect("a proposal's circle opened with it")
     }
 
-    /// Refuses what would change a circle that is complete.
+    /// Refuses what would change a circle that is complete, or what a person ended.
     fn check_circle_open(&self, proposal: &Proposal, unmet: &mut Vec<Violation>) {
         let circle = self.circle_of(proposal);
-        if !circle.is_open() {
+        if let Some(dropped) = &proposal.dropped {
+            unmet.push(dropped.violation(&proposal.name));
+        } else if circle.state == CircleState::Closed {
+            let (phase, state) = (proposal.phase.clone(), CircleState::Closed.as_str().to_owned());
+            unmet.push(Violation::PhaseClosed { phase, state });
+        } else if !circle.is_open() {
             unmet.push(Violation::CircleComplete {
                 circle: circle.name.to_string(),
                 state: circle.state.as_str().to_owned(),

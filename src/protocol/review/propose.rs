@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use super::ad_hoc;
 use super::command::Propose;
 use super::event::{Closing, Proposed};
-use super::state::{Objection, ObjectionKind, PhaseState, Proposal, Version};
+use super::state::{CircleState, Objection, ObjectionKind, PhaseState, Proposal, Version};
 use crate::protocol::answer::Answer;
 use crate::protocol::escalation::{Cause, Escalated};
 use crate::protocol::event::Event;
@@ -13,25 +14,28 @@ use crate::protocol::rejection::{Rejection, Violation, list};
 use crate::protocol::team::{Ask, Decision};
 
 /// Accepts a version, unless, in this order: the proposal is unknown, a text is too large, the member
-/// isn't its producer, the phase isn't open, the circle is complete, it is empty or unchanged, it
-/// touches what others own, it doesn't follow the current version, objections are unread or
-/// unanswered, it is cooling down, or it went through too many rounds.
+/// isn't its producer, the phase isn't open, the circle is complete, no proposal can bear the name, it is
+/// empty or unchanged, it touches what others own, it doesn't follow the current version, objections are
+/// unread or unanswered, it is cooling down, or it went through too many rounds.
 pub(in crate::protocol) fn propose(ask: Ask<'_>, command: &Propose) -> Decision {
-    let proposal = match ask.proposal(&command.proposal) {
-        Ok(proposal) => proposal,
-        Err(violation) => return Decision::refuse(violation),
+    let known = ask.review().proposal(&command.proposal);
+    let (begun, unfit) = match known {
+        Some(_) => (None, Vec::new()),
+        None => match ad_hoc::begin(ask, &command.proposal) {
+            Ok((begun, unfit)) => (Some(begun), unfit),
+            Err(violation) => return Decision::refuse(violation),
+        },
     };
+    let proposal = known.or(begun.as_ref()).expect("what isn't known begins, or was refused");
     let mut unmet = Vec::new();
     check_texts(ask, proposal, command, &mut unmet);
+    unmet.extend(unfit);
     check_standing(ask, proposal, &mut unmet);
     check_content(ask, proposal, command, &mut unmet);
     check_read_and_answered(ask, proposal, command, &mut unmet);
 
     let mut events = Vec::new();
-    let cool_at = proposal.withdrawal.as_ref().and_then(|_| proposal.cool_at(&ask.charter.limits));
-    if let Some(until) = cool_at.filter(|until| ask.now < *until) {
-        unmet.push(Violation::CooldownActive { proposal: proposal.name.clone(), until });
-    }
+    check_cooled(ask, proposal, &mut unmet);
     let round = proposal.next_is_round();
     let limit = ask.charter.limits.rounds;
     if round && proposal.rounds >= limit && proposal.producer == *ask.by {
@@ -59,6 +63,7 @@ pub(in crate::protocol) fn propose(ask: Ask<'_>, command: &Propose) -> Decision 
         paths: command.facts.paths.clone(),
         authors: command.facts.authors.clone(),
         round,
+        ad_hoc: begun.as_ref().map(|begun| begun.phase.clone()),
     };
     accept(ask, proposal, proposed)
 }
@@ -79,15 +84,36 @@ fn check_standing(ask: Ask<'_>, proposal: &Proposal, unmet: &mut Vec<Violation>)
     if proposal.producer != *ask.by {
         unmet.push(Violation::NotProducer {
             proposal: proposal.name.clone(),
-            producer: proposal.producer.clone(),
+            producer: proposal.producer.to_string(),
             member: ask.by.to_string(),
             verb: "propose".to_owned(),
+            reviewed: Vec::new(),
         });
     }
-    if ask.review().phase_state(&proposal.phase) == Some(PhaseState::Published) {
-        unmet.push(Violation::PhaseClosed { phase: proposal.phase.clone(), state: "published".to_owned() });
+    let Some(circle) = ask.review().circle(&proposal.circle) else { return };
+    let phase = ask.review().phase_state(&proposal.phase).filter(|state| *state != PhaseState::Open);
+    // Of a circle that was closed with its phase, the check below says the same.
+    if let Some(state) = phase.filter(|_| circle.state != CircleState::Closed) {
+        let (phase, state) = (proposal.phase.clone(), state.as_str().to_owned());
+        unmet.push(Violation::PhaseClosed { phase, state });
     }
     ask.check_circle_open(proposal, unmet);
+}
+
+/// Withdrawn work stays away for a while, also under a new name.
+fn check_cooled(ask: Ask<'_>, proposal: &Proposal, unmet: &mut Vec<Violation>) {
+    let begins = proposal.ad_hoc && proposal.versions.is_empty();
+    if proposal.withdrawal.is_none() && !begins {
+        return;
+    }
+    let limits = &ask.charter.limits;
+    if let Some(until) = proposal.cool_at(limits).filter(|until| ask.now < *until) {
+        let kin = proposal.kin.iter().filter_map(|name| ask.review().proposal(name));
+        let withdrawn = kin.filter(|kin| kin.withdrawal.is_some());
+        let last = withdrawn.chain([proposal]).max_by_key(|kin| kin.withdrawal.as_ref().map(|one| one.at));
+        let proposal = last.unwrap_or(proposal).name.clone();
+        unmet.push(Violation::CooldownActive { proposal, until });
+    }
 }
 
 fn check_content(ask: Ask<'_>, proposal: &Proposal, command: &Propose, unmet: &mut Vec<Violation>) {
@@ -190,20 +216,23 @@ fn accept(ask: Ask<'_>, proposal: &Proposal, proposed: Proposed) -> Decision {
     };
     let reference = version.reference(&proposal.name);
     let digest = proposed.artifact.digest.clone();
+    let round = proposed.round;
     let mut events = vec![Event::from(proposed)];
     let before = proposal.current_ref();
     for cause in [Cause::ReviewerNotEligible, Cause::OverruledAgain, Cause::VoteLimit] {
         ask.close_by_progress(cause, &before, &format!("{reference} followed"), &mut events);
     }
     let mut blocked: BTreeSet<(&MemberName, String)> = BTreeSet::new();
-    for edge in ask.edges(proposal) {
+    for edge in proposal.edges(ask.phase_of(proposal)) {
         if let Some(because) = proposal.own_work(ask.charter, &version, edge.reviewer) {
             blocked.insert((edge.reviewer, because));
         }
     }
     let mut escalated = Vec::new();
+    let mut next = ask.team.escalations().next_id();
     if !blocked.is_empty() {
-        let id = EscalationId(ask.team.escalations().next_id().0);
+        let id = next;
+        next = EscalationId(next.0 + 1);
         let because: Vec<String> = blocked
             .iter()
             .map(|(reviewer, because)| format!("{reviewer} may not approve: {because}"))
@@ -219,7 +248,40 @@ fn accept(ask: Ask<'_>, proposal: &Proposal, proposed: Proposed) -> Decision {
         );
         escalated.push(id);
     }
+    if round {
+        escalated.extend(spent_rounds(ask, proposal, next, &mut events));
+    }
     Decision::accept(events, Answer::Proposed { reference, digest, escalated })
+}
+
+/// Where this round is the last one, the next version of whatever else is the same work would be one too many:
+/// a person is asked with this, and the producer waits.
+fn spent_rounds(
+    ask: Ask<'_>,
+    proposal: &Proposal,
+    mut next: EscalationId,
+    events: &mut Vec<Event>,
+) -> Vec<EscalationId> {
+    let mut escalated = Vec::new();
+    if proposal.rounds + 1 < ask.charter.limits.rounds {
+        return escalated;
+    }
+    for kin in proposal.kin.iter().filter_map(|name| ask.review().proposal(name)) {
+        let told = ask.team.escalations().open_on(Cause::RoundLimit, kin.name.as_str()).is_some();
+        if told || !kin.next_is_round() || !ask.circle_of(kin).is_open() {
+            continue;
+        }
+        let opened = Escalated {
+            id: next,
+            proposal: Some(kin.name.clone()),
+            member: Some(kin.producer.clone()),
+            ..Escalated::new(Cause::RoundLimit, kin.name.as_str(), rounds_evidence(kin))
+        };
+        events.push(opened.into());
+        escalated.push(next);
+        next = EscalationId(next.0 + 1);
+    }
+    escalated
 }
 
 /// Both sides' words, for the person who decides about another round.
