@@ -64,6 +64,8 @@ fn every_event() -> Vec<Event> {
         authors: vec![author],
         round: true,
         ad_hoc: None,
+        files: Vec::new(),
+        follows: Vec::new(),
     };
     let bare = Proposed {
         artifact: artifact(ArtifactKind::Bundle, None),
@@ -146,7 +148,12 @@ fn every_event() -> Vec<Event> {
         decision: Some(Decision::RaiseLimit),
         reason: "one more".to_owned(),
     };
-    let ad_hoc = Proposed { ad_hoc: Some("build".parse().unwrap()), ..bare.clone() };
+    let ad_hoc = Proposed {
+        ad_hoc: Some("build".parse().unwrap()),
+        files: vec![digest("d")],
+        follows: vec!["lexer".parse().unwrap()],
+        ..bare.clone()
+    };
     vec![
         CharterAdopted {
             revision: 1,

@@ -102,6 +102,7 @@ pub fn objection(objection: &proto::Objection) -> Value {
         "lens": objection.lenses.join(","),
         "lenses": objection.lenses,
         "version": objection.version,
+        "raised_on": or_null(&objection.raised_on),
         "kind": objection_kind(objection),
         "text": objection.text,
         "at": objection.at,

@@ -315,6 +315,15 @@ impl World<'_> {
             let unclosed = proposal.objections.iter().filter(|objection| objection.closed.is_none());
             unclosed.map(|objection| objection.id).collect()
         });
+        let mut open = open;
+        if self.dice.percent(50) {
+            // What follows the work is to be answered too.
+            open.extend(
+                self.team.review().proposals().filter(|known| known.producer == *member).flat_map(|known| {
+                    known.open_objections().map(|objection| objection.id).collect::<Vec<_>>()
+                }),
+            );
+        }
         let answered = if self.dice.percent(75) { 100 } else { 50 };
         for id in self.dice.some(&open, answered) {
             let answer = if self.dice.percent(95) { "done" } else { " " };
@@ -338,6 +347,15 @@ impl World<'_> {
             };
             facts.authors.push(Identity { email, name: "somebody".to_owned() });
             facts.authors.sort();
+        }
+        if self.dice.percent(20) {
+            // The same file as in what the same producer took back.
+            let own = |known: &&Proposal| known.producer == *member && known.withdrawal.is_some();
+            let among: Vec<&Proposal> = self.team.review().proposals().filter(own).collect();
+            let other = self.dice.pick(&among).and_then(|other| other.current());
+            facts.paths.extend(other.iter().flat_map(|version| version.paths.iter().cloned()));
+            facts.paths.sort();
+            facts.paths.dedup();
         }
         if self.dice.percent(10) {
             let owner = self.dice.pick(&self.members).expect("a team has members");

@@ -36,6 +36,8 @@ pub struct Remark<'a> {
     pub closed: Option<&'a str>,
     /// Whether the producer was shown it.
     pub read: bool,
+    /// Whether it followed the work from another proposal; its version is then the one before that.
+    pub followed: bool,
 }
 
 impl Remark<'_> {
@@ -317,7 +319,27 @@ impl History {
                     failing_test: raised.failing_test.as_ref().map(|run| run.command.as_str()),
                     closed: None,
                     read: false,
+                    followed: false,
                 }),
+                Fact::Proposed(event) => {
+                    for source in &event.follows {
+                        let known: Vec<&str> = remarks
+                            .iter()
+                            .filter(|remark| remark.proposal == event.proposal)
+                            .map(|remark| remark.id)
+                            .collect();
+                        let open = remarks.iter().filter(|remark| {
+                            remark.proposal == source
+                                && remark.is_open_objection()
+                                && !known.contains(&remark.id)
+                        });
+                        let (proposal, version) = (event.proposal.as_str(), event.version - 1);
+                        let followed: Vec<Remark<'_>> = open
+                            .map(|remark| Remark { proposal, version, followed: true, ..*remark })
+                            .collect();
+                        remarks.extend(followed);
+                    }
+                }
                 Fact::Closed(event) => {
                     for remark in remarks.iter_mut().filter(|remark| remark.id == event.id) {
                         remark.closed = Some(&event.how);
@@ -381,7 +403,8 @@ impl History {
     pub fn is_overruled(&self, member: &str, proposal: &str, version: u32) -> bool {
         let remarks = self.remarks_on(proposal);
         remarks.iter().any(|remark| {
-            remark.by == member && remark.version == version && remark.closed == Some("overruled")
+            let there = remark.version == version && !remark.followed;
+            there && remark.by == member && remark.closed == Some("overruled")
         })
     }
 
@@ -436,7 +459,9 @@ impl History {
         let about = |id: &str| {
             self.facts().any(|(_, _, fact)| {
                 matches!(fact, Fact::Escalated(event) if event.id == id && event.cause == cause
-                    && event.subject == subject
+                    && (event.subject == subject
+                        // What is the same work is of the same producer, and raised together.
+                        || (member.is_none() && self.producer(&event.subject) == self.producer(subject)))
                     && member.is_none_or(|member| event.member.as_deref() == Some(member)))
             })
         };

@@ -373,22 +373,30 @@ impl Oracle {
         for offer in offers.iter().filter(|offer| offer.what.artifact.content == event.artifact.content) {
             let version = offer.what.version;
             demand!("G2", version != current, "{name}@{} changes nothing", event.version);
-            let standing = remarks.iter().find(|remark| remark.version == version && remark.stands());
+            let there = |remark: &&Remark<'_>| remark.version == version && !remark.followed;
+            let standing = remarks.iter().filter(there).find(|remark| remark.stands());
             demand!("G2", standing.is_none(), "{name}@{version} is back, with all that was objected to");
         }
         for path in &event.paths {
             demand!("G14", self.may_touch(&event.producer, path), "{} touches {path}", event.producer);
         }
         self.text("summary", &event.summary)?;
+        let mut taken_up = Vec::new();
+        for source in &event.follows {
+            let same = history.producer(source) == event.producer;
+            demand!("G3", same && source != name, "{} took up {source}", event.producer);
+            let open = history.remarks_on(source).into_iter().filter(Remark::is_open_objection);
+            taken_up.extend(open);
+        }
         for (id, answer) in &event.answers {
             self.text("answer", answer)?;
             demand!(
                 "G4",
-                remarks.iter().any(|remark| remark.id == id),
+                remarks.iter().chain(&taken_up).any(|remark| remark.id == id),
                 "{id} is answered and isn't on {name}"
             );
         }
-        for remark in remarks.iter().filter(|remark| remark.closed.is_none()) {
+        for remark in remarks.iter().chain(&taken_up).filter(|remark| remark.closed.is_none()) {
             demand!("G4", remark.read, "{} by {} was never read", remark.id, remark.by);
             let answer = event.answers.get(remark.id).map_or("", |answer| answer.trim());
             demand!("G4", remark.is_note || !answer.is_empty(), "{} is not answered", remark.id);
@@ -397,8 +405,10 @@ impl Oracle {
             let until = flip.saturating_add(self.limits().withdraw_cooldown);
             demand!("G5", at >= until, "{name} came back at {at}, before {until}");
         }
-        let objected = remarks.iter().any(|remark| remark.version == current && remark.stands());
-        let round = objected && !history.publish_failed(name);
+        let objected =
+            remarks.iter().any(|remark| remark.version == current && !remark.followed && remark.stands());
+        let follows = !event.follows.is_empty() && event.round;
+        let round = follows || objected && !history.publish_failed(name);
         demand!("G5", event.round == round, "{name}@{} counts as a round: {}", event.version, event.round);
         let rounds = history.rounds(name, history.raised("round-limit", name, None)) + usize::from(round);
         demand!("G5", rounds <= self.limits().rounds || !round, "{name} went through {rounds} rounds");
@@ -490,7 +500,8 @@ impl Oracle {
             self.given("command", &test.command)?;
             self.text("output", test.output.as_deref().unwrap_or_default())?;
         }
-        let fresh = format!("o{}", self.history.remarks().len() + 1);
+        let raised = self.history.remarks().iter().filter(|remark| !remark.followed).count();
+        let fresh = format!("o{}", raised + 1);
         demand!("G4", event.id == fresh, "{} was given instead of {fresh}", event.id);
         Ok(())
     }
@@ -510,11 +521,10 @@ impl Oracle {
     fn closed(&self, event: &ObjectionClosed) -> Verdict {
         let (history, by) = (&self.history, event.by.as_str());
         let remarks = history.remarks();
-        let found = remarks.iter().find(|remark| remark.id == event.id);
+        let found = remarks.iter().find(|remark| remark.id == event.id && remark.proposal == event.proposal);
         demand!("G4", found.is_some(), "{} closed and was never raised", event.id);
         let remark = found.expect("it was just demanded");
         demand!("G4", !remark.is_note, "{} is a note and closed", event.id);
-        demand!("G4", remark.proposal == event.proposal, "{} is on {}", event.id, remark.proposal);
         demand!("G4", remark.closed.is_none(), "{} closed twice", event.id);
         self.open_circle(remark.proposal)?;
         let current = history.current(remark.proposal).map_or(0, |offer| offer.what.version);

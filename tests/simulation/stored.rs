@@ -80,6 +80,8 @@ pub struct Proposed {
     pub round: bool,
     #[serde(default)]
     pub ad_hoc: Option<String>,
+    #[serde(default)]
+    pub follows: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -116,6 +116,10 @@ impl Coordinated {
         let mut authors: Vec<Identity> =
             proposing.author.iter().chain(&proposing.co_authors).map(identity).collect();
         authors.sort();
+        let left = proposing.touched.iter().filter_map(|path| proposing.files.get(path));
+        let files: std::collections::BTreeSet<Digest> =
+            left.map(|text| Digest::of_bytes(Sha256::digest(text).into())).collect();
+        let files = files.into_iter().collect();
         let in_git = self.team.peek(|team| team.adopted().unwrap().charter.repository.is_some());
         let (kind, digest) = if in_git {
             self.commits += 1;
@@ -131,6 +135,7 @@ impl Coordinated {
             facts: ArtifactFacts {
                 empty: proposing.empty,
                 paths: proposing.touched.iter().map(|path| RepoPath::from_bytes(path.as_bytes())).collect(),
+                files,
                 authors,
             },
             summary: proposing.summary.clone(),
@@ -329,7 +334,10 @@ fn objections(team: &Team, proposal: &ProposalName) -> Vec<String> {
             kind,
             objection.by.as_str(),
             &lenses,
-            objection.version,
+            &objection.from.as_ref().map_or_else(
+                || format!("version {}", objection.version),
+                |(proposal, version)| format!("{proposal}@{version}"),
+            ),
             objection.status(),
             &objection.text,
             &places,
@@ -345,13 +353,13 @@ pub fn objection_line(
     kind: &str,
     by: &str,
     lenses: &[String],
-    version: u32,
+    on: &str,
     status: &str,
     text: &str,
     places: &[String],
 ) -> String {
     let at = if places.is_empty() { String::new() } else { format!(" at {}", places.join(", ")) };
-    format!("{id} {kind} by {by} ({}) on version {version}, {status}: \"{text}\"{at}", lenses.join(", "))
+    format!("{id} {kind} by {by} ({}) on {on}, {status}: \"{text}\"{at}", lenses.join(", "))
 }
 
 fn explained(

@@ -158,8 +158,11 @@ impl<'a> Answering<'a> {
             single.is_none_or(|id| objection.id == id) && of.is_none_or(|member| objection.by == *member)
         };
         let mut events = Vec::new();
+        // One that followed the work into another proposal of the circle closes once.
+        let mut closing = BTreeSet::new();
         for proposal in self.proposals() {
-            let objections: Vec<&Objection> = proposal.open_objections().filter(concerned).collect();
+            let objections = proposal.open_objections().filter(concerned);
+            let objections: Vec<&Objection> = objections.filter(|open| closing.insert(open.id)).collect();
             let reason = &self.command.reason;
             let mut overruled = review::overrule_all(self.ask, proposal, &objections, reason)?;
             events.append(&mut overruled);

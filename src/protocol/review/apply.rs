@@ -61,6 +61,7 @@ impl Review {
                     failing_test: None,
                     closed: None,
                     read: false,
+                    from: None,
                 });
                 if let Some(ballot) = self.ballot_mut(&noted.proposal, noted.version, &noted.by) {
                     ballot.notes += 1;
@@ -69,12 +70,22 @@ impl Review {
             Event::ObjectionClosed(closed) => {
                 let how =
                     Closed { how: closed.how, by: closed.by.clone(), at, reason: closed.reason.clone() };
-                let Some(proposal) = self.proposals.get_mut(&closed.proposal) else { return };
-                let found = proposal.objections.iter_mut().find(|objection| objection.id == closed.id);
-                let Some(objection) = found else { return };
-                objection.closed = Some(how);
-                let (raised_on, by) = (objection.version, objection.by.clone());
-                self.close(&closed.proposal, raised_on, &by, closed.how);
+                let places: Vec<ProposalName> =
+                    self.places(closed.id).map(|(proposal, _)| proposal.name.clone()).collect();
+                for name in &places {
+                    let objections = self.proposals.get_mut(name).map(|proposal| &mut proposal.objections);
+                    let known = |objection: &&mut Objection| objection.id == closed.id;
+                    for objection in objections.into_iter().flatten().filter(known) {
+                        objection.closed = Some(how.clone());
+                    }
+                }
+                if let Some((home, objection)) = self.objection(closed.id) {
+                    let (home, raised_on, by) = (home.name.clone(), objection.version, objection.by.clone());
+                    self.close(&home, raised_on, &by, closed.how);
+                }
+                for name in &places {
+                    self.settle_named(charter, at, name, true);
+                }
             }
             Event::Withdrawn(withdrawn) => {
                 let Some(proposal) = self.proposals.get_mut(&withdrawn.proposal) else { return };
@@ -244,6 +255,32 @@ impl Review {
         self.proposals.insert(begun.name.clone(), begun);
     }
 
+    /// What is open on a proposal, and what its work went through, follow that work into another one: from here on
+    /// both are the same work. The objections keep their ids, and close in both at once.
+    fn follow(&mut self, name: &ProposalName, source: &ProposalName) {
+        let (Some(into), Some(from)) = (self.proposals.get(name), self.proposals.get(source)) else { return };
+        let kin: BTreeSet<ProposalName> =
+            into.kin.iter().chain(&from.kin).chain([name, source]).cloned().collect();
+        let (flips, rounds) = (into.flips.max(from.flips), into.rounds.max(from.rounds));
+        let flipped_at = into.flipped_at.max(from.flipped_at);
+        let version = into.current_number();
+        let new = |objection: &&Objection| !into.objections.iter().any(|known| known.id == objection.id);
+        let follows = |objection: &Objection| Objection {
+            version,
+            from: Some(objection.from.clone().unwrap_or_else(|| (source.clone(), objection.version))),
+            ..objection.clone()
+        };
+        let objections: Vec<Objection> = from.open_objections().filter(new).map(follows).collect();
+        for member in &kin {
+            let Some(work) = self.proposals.get_mut(member) else { continue };
+            (work.flips, work.rounds, work.flipped_at) = (flips, rounds, flipped_at);
+            work.kin = kin.iter().filter(|other| *other != member).cloned().collect();
+        }
+        if let Some(into) = self.proposals.get_mut(name) {
+            into.objections.extend(objections);
+        }
+    }
+
     /// Counts on a proposal and all that is the same work.
     fn count(&mut self, name: &ProposalName, count: impl Fn(&mut Proposal)) {
         let Some(kin) = self.proposals.get(name).map(|proposal| proposal.kin.clone()) else { return };
@@ -256,6 +293,7 @@ impl Review {
         if let Some(phase) = &event.ad_hoc {
             self.begin_ad_hoc(phase, at, event);
         }
+        event.follows.iter().for_each(|source| self.follow(&event.proposal, source));
         let Some(proposal) = self.proposals.get_mut(&event.proposal) else { return };
         proposal.versions.push(Version {
             number: event.version,
@@ -265,6 +303,7 @@ impl Review {
             summary: event.summary.clone(),
             answers: event.answers.clone(),
             paths: event.paths.clone(),
+            files: event.files.clone(),
             authors: event.authors.clone(),
             read_by: BTreeMap::new(),
             ballots: BTreeMap::new(),
@@ -299,7 +338,7 @@ impl Review {
     fn close(&mut self, proposal: &ProposalName, raised_on: u32, by: &MemberName, how: Closing) {
         let Some(proposal) = self.proposals.get_mut(proposal) else { return };
         let counts = |objection: &Objection| {
-            objection.version == raised_on
+            objection.is_raised_on(raised_on)
                 && objection.kind == ObjectionKind::Objection
                 && objection.closed.as_ref().is_none_or(|closed| closed.how == Closing::Resolved)
         };
@@ -307,7 +346,7 @@ impl Review {
         let holds_more = proposal
             .objections
             .iter()
-            .any(|other| other.blocks() && other.by == *by && other.version == raised_on);
+            .any(|other| other.blocks() && other.by == *by && other.is_raised_on(raised_on));
         let Some(version) = proposal.versions.get_mut(raised_on as usize - 1) else { return };
         version.objected = objected;
         match how {
@@ -411,7 +450,13 @@ impl Review {
             Event::CharterAdopted(_) | Event::CircleReopened(_) => return self.settle_all(charter),
             _ => return,
         };
-        let Some(proposal) = self.proposals.get(name) else { return };
+        self.settle_named(charter, at, name, progress);
+    }
+
+    fn settle_named(&mut self, charter: &Charter, at: Time, name: &ProposalName, progress: bool) {
+        let Some(proposal) = self.proposals.get(name).filter(|proposal| proposal.dropped.is_none()) else {
+            return;
+        };
         let Some(circle) = self.circles.get_mut(&proposal.circle) else { return };
         if progress {
             circle.progress_at = at;

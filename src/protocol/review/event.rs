@@ -47,6 +47,12 @@ pub struct Proposed {
     /// The phase in which it is ad hoc; nothing for a deliverable of the charter.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ad_hoc: Option<PhaseName>,
+    /// What the files hold that it touches, by digest.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub files: Vec<Digest>,
+    /// The proposals whose work it takes up: their open objections, rounds and flips follow it.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub follows: Vec<ProposalName>,
 }
 
 /// A member was shown a version.

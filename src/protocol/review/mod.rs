@@ -12,6 +12,7 @@ mod closing;
 pub mod command;
 mod confirm;
 pub mod event;
+mod follow;
 mod obligations;
 mod phase;
 mod propose;
@@ -66,9 +67,19 @@ impl<'a> Ask<'a> {
         Err(self.unknown(name.as_str(), self.review().proposals().map(|proposal| proposal.name.as_str())))
     }
 
-    /// The objection or note of that id, with its proposal.
+    /// The objection or note of that id, with its proposal; of those to which it followed the work, the one in
+    /// which the asker can rather close it.
     fn objection(&self, id: ObjectionId) -> Result<(&'a Proposal, &'a Objection), Violation> {
-        self.review().objection(id).ok_or_else(|| self.unknown(&id.to_string(), []))
+        let closable = |(proposal, objection): &(&Proposal, &Objection)| {
+            let open = proposal.dropped.is_none() && self.circle_of(proposal).is_open();
+            let answered = proposal.withdrawal.is_none() && objection.version < proposal.current_number();
+            let read = proposal.current().is_some_and(|version| version.read_by.contains_key(self.by));
+            (open, answered, read)
+        };
+        // Of equals the first, where it was raised.
+        let places: Vec<_> = self.review().places(id).collect();
+        let best = places.into_iter().rev().max_by_key(closable);
+        best.ok_or_else(|| self.unknown(&id.to_string(), []))
     }
 
     /// The charter's phase of a proposal.

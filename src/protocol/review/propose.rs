@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use super::ad_hoc;
 use super::command::Propose;
 use super::event::{Closing, Proposed};
+use super::follow::Followed;
 use super::state::{CircleState, Objection, ObjectionKind, PhaseState, Proposal, Version};
 use crate::protocol::answer::Answer;
 use crate::protocol::escalation::{Cause, Escalated};
 use crate::protocol::event::Event;
-use crate::protocol::name::{EscalationId, MemberName, ObjectionId};
+use crate::protocol::name::{EscalationId, MemberName, ObjectionId, ProposalName, VersionRef};
 use crate::protocol::rejection::{Rejection, Violation, list};
 use crate::protocol::team::{Ask, Decision};
 
@@ -27,27 +28,33 @@ pub(in crate::protocol) fn propose(ask: Ask<'_>, command: &Propose) -> Decision 
         },
     };
     let proposal = known.or(begun.as_ref()).expect("what isn't known begins, or was refused");
+    let followed = Followed::of(ask, proposal, command);
     let mut unmet = Vec::new();
-    check_texts(ask, proposal, command, &mut unmet);
+    check_texts(ask, proposal, &followed, command, &mut unmet);
     unmet.extend(unfit);
     check_standing(ask, proposal, &mut unmet);
-    check_content(ask, proposal, command, &mut unmet);
-    check_read_and_answered(ask, proposal, command, &mut unmet);
+    check_content(ask, proposal, &followed, command, &mut unmet);
+    check_read_and_answered(ask, proposal, &followed, command, &mut unmet);
 
     let mut events = Vec::new();
     check_cooled(ask, proposal, &mut unmet);
-    let round = proposal.next_is_round();
+    followed.check_cooled(ask, &mut unmet);
+    let news = followed.news(proposal);
+    let objected = proposal.next_is_round();
+    let round = objected || news.iter().any(|source| source.next_is_round());
     let limit = ask.charter.limits.rounds;
-    if round && proposal.rounds >= limit && proposal.producer == *ask.by {
-        let escalation = ask.limit_escalation(
-            Cause::RoundLimit,
-            proposal.name.as_str(),
-            proposal,
-            || rounds_evidence(proposal),
-            &mut events,
-        );
-        let rounds = proposal.rounds;
-        unmet.push(Violation::RoundLimit { proposal: proposal.name.clone(), rounds, limit, escalation });
+    // Whose rounds are spent, a person is asked about: of work that goes on here, where it began.
+    let began = news.iter().copied().filter(|source| source.rounds >= limit);
+    let spent = began.chain([proposal]).find(|known| known.rounds >= limit);
+    if let Some(spent) = spent.filter(|_| round && proposal.producer == *ask.by) {
+        // What begins isn't known yet, and has no rounds but those of its kin.
+        let kin = || spent.kin.iter().find_map(|name| ask.review().proposal(name));
+        let known = ask.review().proposal(&spent.name).or_else(kin).unwrap_or(spent);
+        let evidence = || rounds_evidence(known);
+        let subject = known.name.as_str();
+        let escalation = ask.limit_escalation(Cause::RoundLimit, subject, known, evidence, &mut events);
+        let (proposal, rounds) = (known.name.clone(), known.rounds);
+        unmet.push(Violation::RoundLimit { proposal, rounds, limit, escalation });
     }
     if let Some(rejection) = Rejection::of(unmet) {
         return Decision { events, outcome: Err(rejection) };
@@ -64,15 +71,24 @@ pub(in crate::protocol) fn propose(ask: Ask<'_>, command: &Propose) -> Decision 
         authors: command.facts.authors.clone(),
         round,
         ad_hoc: begun.as_ref().map(|begun| begun.phase.clone()),
+        files: command.facts.files.clone(),
+        follows: Followed::names(&news),
     };
     accept(ask, proposal, proposed)
 }
 
-fn check_texts(ask: Ask<'_>, proposal: &Proposal, command: &Propose, unmet: &mut Vec<Violation>) {
+fn check_texts(
+    ask: Ask<'_>,
+    proposal: &Proposal,
+    followed: &Followed<'_>,
+    command: &Propose,
+    unmet: &mut Vec<Violation>,
+) {
+    let new = followed.objections(proposal);
+    let known = || proposal.objections.iter().chain(new.iter().copied());
     for (id, text) in &command.answers {
-        if !proposal.objections.iter().any(|objection| objection.id == *id) {
-            let known =
-                proposal.objections.iter().map(|objection| objection.id.to_string()).collect::<Vec<_>>();
+        if !known().any(|objection| objection.id == *id) {
+            let known = known().map(|objection| objection.id.to_string()).collect::<Vec<_>>();
             unmet.push(ask.unknown(&id.to_string(), known.iter().map(String::as_str)));
         }
         ask.check_text("answer", text, unmet);
@@ -116,16 +132,18 @@ fn check_cooled(ask: Ask<'_>, proposal: &Proposal, unmet: &mut Vec<Violation>) {
     }
 }
 
-fn check_content(ask: Ask<'_>, proposal: &Proposal, command: &Propose, unmet: &mut Vec<Violation>) {
+fn check_content(
+    ask: Ask<'_>,
+    proposal: &Proposal,
+    followed: &Followed<'_>,
+    command: &Propose,
+    unmet: &mut Vec<Violation>,
+) {
     if command.facts.empty {
         unmet.push(Violation::EmptyProposal { proposal: proposal.name.clone() });
     }
-    if let Some((version, objections)) = unchanged_from(proposal, command) {
-        unmet.push(Violation::UnchangedProposal {
-            proposal: proposal.name.clone(),
-            same_as: version.reference(&proposal.name),
-            objections,
-        });
+    if let Some((same_as, objections)) = unchanged_from(proposal, followed, command) {
+        unmet.push(Violation::UnchangedProposal { proposal: proposal.name.clone(), same_as, objections });
     }
     let mut paths = Vec::new();
     let mut owners: BTreeSet<&MemberName> = BTreeSet::new();
@@ -149,24 +167,35 @@ fn check_content(ask: Ask<'_>, proposal: &Proposal, command: &Propose, unmet: &m
 }
 
 /// The version with the same content that forbids it, and the objections to that one that do.
-fn unchanged_from<'a>(proposal: &'a Proposal, command: &Propose) -> Option<(&'a Version, Vec<ObjectionId>)> {
-    let same = |version: &&Version| version.artifact.content == command.artifact.content;
-    let counted = |version: &Version| -> Vec<ObjectionId> {
+fn unchanged_from(
+    proposal: &Proposal,
+    followed: &Followed<'_>,
+    command: &Propose,
+) -> Option<(VersionRef, Vec<ObjectionId>)> {
+    let same = |version: &Version| version.artifact.content == command.artifact.content;
+    let counted = |of: &Proposal, version: &Version| -> Vec<ObjectionId> {
         let counts = |objection: &&Objection| {
-            objection.version == version.number
+            objection.is_raised_on(version.number)
                 && objection.kind == ObjectionKind::Objection
                 && objection.closed.as_ref().is_none_or(|closed| closed.how == Closing::Resolved)
         };
-        proposal.objections.iter().filter(counts).map(|objection| objection.id).collect()
+        of.objections.iter().filter(counts).map(|objection| objection.id).collect()
     };
-    proposal.versions.iter().rev().filter(same).find_map(|version| {
-        let objections = counted(version);
-        let forbids = version.number == proposal.current_number() || !objections.is_empty();
-        forbids.then_some((version, objections))
+    let own = proposal.versions.iter().rev().map(|version| (proposal, version));
+    own.chain(followed.versions()).filter(|(_, version)| same(version)).find_map(|(of, version)| {
+        let objections = counted(of, version);
+        let current = of.name == proposal.name && version.number == proposal.current_number();
+        (current || !objections.is_empty()).then(|| (version.reference(&of.name), objections))
     })
 }
 
-fn check_read_and_answered(ask: Ask<'_>, proposal: &Proposal, command: &Propose, unmet: &mut Vec<Violation>) {
+fn check_read_and_answered(
+    ask: Ask<'_>,
+    proposal: &Proposal,
+    followed: &Followed<'_>,
+    command: &Propose,
+    unmet: &mut Vec<Violation>,
+) {
     if proposal.producer != *ask.by {
         // What is unread is between the producer and its reviewers.
         return;
@@ -183,17 +212,16 @@ fn check_read_and_answered(ask: Ask<'_>, proposal: &Proposal, command: &Propose,
     let answered = |objection: &Objection| {
         command.answers.get(&objection.id).is_some_and(|text| !text.trim().is_empty())
     };
-    let unanswered: Vec<ObjectionId> = proposal
-        .open_objections()
-        .filter(|objection| !answered(objection))
-        .map(|objection| objection.id)
-        .collect();
+    followed.check_read(unmet);
+    let new = followed.objections(proposal);
+    let open = proposal.open_objections().chain(new.iter().copied());
+    let unanswered: Vec<ObjectionId> =
+        open.filter(|objection| !answered(objection)).map(|objection| objection.id).collect();
     if !unanswered.is_empty() {
-        unmet.push(Violation::UnansweredObjections {
-            proposal: proposal.name.clone(),
-            unanswered,
-            command: proposal.propose_command(ask.charter),
-        });
+        let mut command = proposal.propose_command(ask.charter);
+        new.iter().for_each(|objection| command.push_str(&format!(" --answer {}=TEXT", objection.id)));
+        let proposal = proposal.name.clone();
+        unmet.push(Violation::UnansweredObjections { proposal, unanswered, command });
     }
 }
 
@@ -208,6 +236,7 @@ fn accept(ask: Ask<'_>, proposal: &Proposal, proposed: Proposed) -> Decision {
         summary: String::new(),
         answers: Default::default(),
         paths: Vec::new(),
+        files: Vec::new(),
         authors: proposed.authors.clone(),
         read_by: Default::default(),
         ballots: Default::default(),
@@ -217,6 +246,7 @@ fn accept(ask: Ask<'_>, proposal: &Proposal, proposed: Proposed) -> Decision {
     let reference = version.reference(&proposal.name);
     let digest = proposed.artifact.digest.clone();
     let round = proposed.round;
+    let follows = proposed.follows.clone();
     let mut events = vec![Event::from(proposed)];
     let before = proposal.current_ref();
     for cause in [Cause::ReviewerNotEligible, Cause::OverruledAgain, Cause::VoteLimit] {
@@ -248,8 +278,8 @@ fn accept(ask: Ask<'_>, proposal: &Proposal, proposed: Proposed) -> Decision {
         );
         escalated.push(id);
     }
-    if round {
-        escalated.extend(spent_rounds(ask, proposal, next, &mut events));
+    if round || !follows.is_empty() {
+        escalated.extend(spent_rounds(ask, proposal, round, &follows, next, &mut events));
     }
     Decision::accept(events, Answer::Proposed { reference, digest, escalated })
 }
@@ -259,16 +289,22 @@ fn accept(ask: Ask<'_>, proposal: &Proposal, proposed: Proposed) -> Decision {
 fn spent_rounds(
     ask: Ask<'_>,
     proposal: &Proposal,
+    round: bool,
+    follows: &[ProposalName],
     mut next: EscalationId,
     events: &mut Vec<Event>,
 ) -> Vec<EscalationId> {
-    let mut escalated = Vec::new();
-    if proposal.rounds + 1 < ask.charter.limits.rounds {
-        return escalated;
+    let sources: Vec<&Proposal> = follows.iter().filter_map(|name| ask.review().proposal(name)).collect();
+    let rounds = sources.iter().copied().chain([proposal]).map(|work| work.rounds).max().unwrap_or(0);
+    if rounds + u32::from(round) < ask.charter.limits.rounds {
+        return Vec::new();
     }
-    for kin in proposal.kin.iter().filter_map(|name| ask.review().proposal(name)) {
+    let kin = sources.iter().copied().chain([proposal]).flat_map(|work| &work.kin).chain(follows);
+    let kin: BTreeSet<&ProposalName> = kin.filter(|name| **name != proposal.name).collect();
+    let mut escalated = Vec::new();
+    for kin in kin.into_iter().filter_map(|name| ask.review().proposal(name)) {
         let told = ask.team.escalations().open_on(Cause::RoundLimit, kin.name.as_str()).is_some();
-        if told || !kin.next_is_round() || !ask.circle_of(kin).is_open() {
+        if told || !kin.next_is_round() || kin.dropped.is_some() || !ask.circle_of(kin).is_open() {
             continue;
         }
         let opened = Escalated {

@@ -193,6 +193,8 @@ pub struct Version {
     pub answers: BTreeMap<ObjectionId, String>,
     /// Every path that it touches.
     pub paths: Vec<RepoPath>,
+    /// What the files hold that it touches, by digest.
+    pub files: Vec<Digest>,
     /// Who authored it.
     pub authors: Vec<Identity>,
     /// Who was shown it, and since when.
@@ -277,6 +279,9 @@ pub struct Objection {
     pub closed: Option<Closed>,
     /// Whether the proposal's producer was shown it.
     pub read: bool,
+    /// Where it was raised, where it followed the work from another proposal. Its version is then the one
+    /// before which it came here.
+    pub from: Option<(ProposalName, u32)>,
 }
 
 /// Whether it blocks.
@@ -370,7 +375,13 @@ impl Objection {
             failing_test: event.failing_test.clone(),
             closed: None,
             read: false,
+            from: None,
         }
+    }
+
+    /// Whether it was raised on that version of the proposal that it stands in.
+    pub fn is_raised_on(&self, version: u32) -> bool {
+        self.from.is_none() && self.version == version
     }
 }
 
@@ -568,6 +579,16 @@ impl Review {
     pub fn objection(&self, id: ObjectionId) -> Option<(&Proposal, &Objection)> {
         let proposal = &self.proposals[self.objection_home.get(&id)?];
         proposal.objections.iter().find(|objection| objection.id == id).map(|objection| (proposal, objection))
+    }
+
+    /// Wherever an objection stands: where it was raised, then where it followed the work.
+    pub fn places(&self, id: ObjectionId) -> impl Iterator<Item = (&Proposal, &Objection)> {
+        let home = self.objection_home.get(&id).and_then(|name| self.proposals.get(name));
+        let kin = home.into_iter().flat_map(|home| &home.kin).filter_map(|name| self.proposals.get(name));
+        home.into_iter().chain(kin).filter_map(move |proposal| {
+            let found = proposal.objections.iter().find(|objection| objection.id == id);
+            found.map(|objection| (proposal, objection))
+        })
     }
 
     /// What a member's words name: an objection, a version, a proposal, a circle; a proposal's circle
