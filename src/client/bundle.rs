@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use tokio::sync::{mpsc, oneshot};
-use tokio_stream::wrappers::ReceiverStream;
+use tokio::sync::oneshot;
 use tonic::{Request, Streaming};
 
 use super::proto::{FetchRequest, FetchResponse, FileHead, UploadBundleRequest, UploadBundleResponse};
@@ -11,12 +10,10 @@ use super::proto::{fetch_response, upload_bundle_request};
 use super::{ARTIFACT_TIME_MAX, Client, Failure, failure, fresh_request_id};
 use crate::artifact::folder::read_dir;
 use crate::artifact::{self, EntryKind};
+use crate::wire::batch::batches;
 
 /// Bytes of a file that one message carries.
 const PIECE_BYTES: usize = 64 * 1024;
-
-/// Messages that wait for the wire.
-const PIECES_AHEAD: usize = 16;
 
 /// Why a folder did not become a bundle of the server's.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +52,7 @@ impl Client {
     /// proposal, and uploading again is harmless.
     pub async fn upload_bundle(&self, folder: &Path) -> Result<UploadBundleResponse, UploadFailure> {
         let files = read_dir(folder)?;
-        let (pieces, taken) = mpsc::channel(PIECES_AHEAD);
+        let (mut pieces, taken) = batches();
         let (stopped, stop) = oneshot::channel();
         // Reading blocks, so it has a thread; it ends with the stream, whoever ends that.
         let reading = tokio::task::spawn_blocking(move || {
@@ -81,14 +78,20 @@ impl Client {
                     upload_bundle_request::Piece::Content(content.slice(start..end))
                 }));
                 for piece in messages {
-                    if pieces.blocking_send(UploadBundleRequest { piece: Some(piece) }).is_err() {
+                    let bytes = match &piece {
+                        upload_bundle_request::Piece::Head(head) => head.path.len(),
+                        upload_bundle_request::Piece::Content(content) => content.len(),
+                    };
+                    if pieces.put_blocking(UploadBundleRequest { piece: Some(piece) }, bytes).is_err() {
                         return;
                     }
                 }
             }
+            // Where nobody takes it, the call has an answer already.
+            let _ = pieces.finish_blocking();
         });
         let mut service = self.artifact();
-        let call = service.upload_bundle(Request::new(ReceiverStream::new(taken)));
+        let call = service.upload_bundle(Request::new(taken));
         let answered = self.answer(None, ARTIFACT_TIME_MAX, call);
         tokio::pin!(answered);
         tokio::select! {

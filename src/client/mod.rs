@@ -33,6 +33,7 @@ pub use prost_types::Timestamp;
 use crate::coordinator::token::Token;
 use crate::protocol::name::{MemberName, TeamName};
 use crate::protocol::time::Time;
+use crate::wire::status_code::{DETAILS_BYTES_ASKED_MAX, DETAILS_MAX};
 
 /// How long a connection may take to stand.
 pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(3);
@@ -45,6 +46,9 @@ pub const ARTIFACT_TIME_MAX: Duration = Duration::from_secs(150);
 
 /// The longest answer, in bytes: a diff and its frame.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// The longest headers and trailers, in bytes: a refusal with everything that is unmet, in base64.
+const HEADERS_BYTES_MAX: u32 = 512 * 1024;
 
 /// Where the server is.
 #[derive(Clone, Debug)]
@@ -92,6 +96,7 @@ impl Interceptor for Credential {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
         let metadata = request.metadata_mut();
         metadata.insert("authorization", self.bearer.clone());
+        metadata.insert(DETAILS_MAX, MetadataValue::from(DETAILS_BYTES_ASKED_MAX));
         if let Some(member) = &self.member {
             metadata.insert("countersign-member", member.clone());
         }
@@ -143,6 +148,7 @@ async fn channel(server: &Server) -> Result<Channel, Failure> {
         .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
         .map_err(|why| unreachable(&why))?
         .connect_timeout(CONNECT_TIME_MAX)
+        .http2_max_header_list_size(HEADERS_BYTES_MAX)
         .tcp_nodelay(true);
     if uri.starts_with("https://") {
         let mut tls = ClientTlsConfig::new();

@@ -7,7 +7,9 @@ use super::charter::Charter;
 use super::deadline::{self, Deadlines, ServerResumed};
 use super::escalation::{self, Escalated, Escalations};
 use super::event::{CharterAdopted, Event, PhaseOpened};
-use super::name::{Actor, CircleName, Digest, MemberName, ProposalName, Seq, shown};
+use super::name::{
+    Actor, CircleName, Digest, EscalationId, MemberName, ProposalName, Seq, says_nothing, shown,
+};
 use super::obligation::{Obligation, ObligationKind, deadline};
 use super::ownership::Ownership;
 use super::rejection::{Rejection, Violation};
@@ -57,6 +59,7 @@ pub enum Command {
     ReportPublish(review::ReportPublish),
     Escalate(escalation::Escalate),
     AnswerEscalation(escalation::Answer),
+    ReportSent(escalation::ReportSent),
     TimePassed,
     ResumeServer(ServerResumed),
 }
@@ -90,6 +93,15 @@ pub enum Effect {
         circle: CircleName,
         /// Exactly what it holds.
         manifest: Digest,
+    },
+    /// A person is to be told of an escalation: send it, then report.
+    Notify {
+        /// The escalation.
+        escalation: EscalationId,
+        /// Its opening, 0, or a reminder: 1, 2, 3…
+        level: u32,
+        /// The charter's channel.
+        channel: String,
     },
 }
 
@@ -178,6 +190,7 @@ impl Team {
             (Actor::Server, Command::ReportPublish(report)) => {
                 return review::report_publish(self, charter, report);
             }
+            (Actor::Server, Command::ReportSent(report)) => return escalation::report_sent(self, report),
             (Actor::Server, Command::TimePassed) => return deadline::time_passed(self, charter, judge, now),
             (Actor::Server, Command::ResumeServer(resumed)) => return deadline::resumed(self, resumed),
             (Actor::Member(by), _) if charter.members.contains_key(by) => by,
@@ -205,6 +218,7 @@ impl Team {
             Command::AnswerEscalation(command) => escalation::answer(ask, command),
             Command::Adopt(_)
             | Command::ReportPublish(_)
+            | Command::ReportSent(_)
             | Command::TimePassed
             | Command::ResumeServer(_) => Decision::refuse(Violation::NotAPerson {
                 verb: "do what is the server's own".to_owned(),
@@ -235,6 +249,7 @@ impl Team {
                 }
                 self.escalations.closed(closed);
             }
+            Event::EscalationSent(sent) => self.escalations.sent(at, sent),
             Event::EscalationReminded(reminded) => self.escalations.reminded(at, reminded),
             Event::ServerResumed(resumed) => self.deadlines.resumed(resumed),
             _ => {}
@@ -294,7 +309,9 @@ impl Team {
 
     /// What the server owes the world.
     pub fn effects(&self) -> Vec<Effect> {
-        self.review.effects()
+        let mut effects = self.review.effects();
+        effects.extend(self.adopted.iter().flat_map(|adopted| escalation::owed(self, &adopted.charter)));
+        effects
     }
 
     fn decisions_owed(&self, charter: &Charter, owed: &mut Vec<Obligation>) {
@@ -349,7 +366,7 @@ impl<'a> Ask<'a> {
 
     /// Refuses a missing reason.
     pub(super) fn check_reason(&self, verb: &str, reason: &str, unmet: &mut Vec<Violation>) {
-        if reason.trim().is_empty() {
+        if says_nothing(reason) {
             unmet.push(Violation::ReasonRequired { verb: verb.to_owned() });
         }
         self.check_text("reason", reason, unmet);

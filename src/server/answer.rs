@@ -21,9 +21,10 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    pub(super) fn into_status(self, now: Time) -> Status {
+    /// With details of at most `bytes`.
+    pub(super) fn into_status(self, now: Time, bytes: usize) -> Status {
         match self {
-            Self::Rejected(rejection) => status_of(&rejection, now),
+            Self::Rejected(rejection) => status_of(&rejection, now, bytes),
             Self::Status(status) => *status,
         }
     }

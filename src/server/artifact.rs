@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::answer::Failure;
-use super::call::{Call, NEVER_CLOSED, UPLOAD_TIME_MAX, answered, carried_out, request_key};
+use super::call::{Bounds, Call, NEVER_CLOSED, UPLOAD_TIME_MAX, answered, carried_out, request_key};
 use super::review::{find, read};
 use super::shared::Shared;
 use super::{auth, facts};
@@ -16,10 +14,12 @@ use crate::artifact::{Entries, EntryKind};
 use crate::protocol::artifact::{ArtifactKind, RepoPath};
 use crate::protocol::name::VersionRef;
 use crate::protocol::{Team, Violation};
+use crate::wire::batch::{Batches, Gone, Unbatched, batches};
 use crate::wire::proto;
 use crate::wire::proto::artifact_service_server::ArtifactService;
 use crate::wire::proto::fetch_response::Piece as Sent;
 use crate::wire::proto::upload_bundle_request::Piece as Received;
+use crate::wire::status_code::details_room;
 
 /// Content in one piece, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
@@ -27,7 +27,7 @@ const PIECE_BYTES: usize = 64 << 10;
 /// The service.
 pub(super) struct Artifact(pub(super) Arc<Shared>);
 
-type Pieces = ReceiverStream<Result<proto::FetchResponse, Status>>;
+type Pieces = Unbatched<Result<proto::FetchResponse, Status>>;
 
 #[tonic::async_trait]
 impl ArtifactService for Artifact {
@@ -38,8 +38,9 @@ impl ArtifactService for Artifact {
         request: Request<Streaming<proto::UploadBundleRequest>>,
     ) -> Result<Response<proto::UploadBundleResponse>, Status> {
         let (team, member) = auth::member(&self.0, request.metadata())?;
+        let bounds = Bounds { time: UPLOAD_TIME_MAX, details: details_room(request.metadata()) };
         let span = tracing::debug_span!("call", verb = "upload", team = %team.name(), %member);
-        let call = Call { shared: self.0.clone(), team, member };
+        let call = Call { shared: self.0.clone(), team, member, details: bounds.details };
         let work = async move {
             // The task ends with the time too: an upload that never ends must not hold its place.
             match tokio::time::timeout(UPLOAD_TIME_MAX, upload(call, request.into_inner())).await {
@@ -47,7 +48,7 @@ impl ArtifactService for Artifact {
                 Err(_) => Err(Status::deadline_exceeded("the time is up, and nothing was kept").into()),
             }
         };
-        carried_out(&self.0, UPLOAD_TIME_MAX, span, work).await
+        carried_out(&self.0, bounds, span, work).await
     }
 
     async fn fetch(&self, request: Request<proto::FetchRequest>) -> Result<Response<Pieces>, Status> {
@@ -129,10 +130,10 @@ async fn fetch(call: Call, request: proto::FetchRequest) -> Result<Pieces, Failu
         let _turn = call.turn().await;
         call.artifacts()?.entries(&artifact).await?
     };
-    let (sender, receiver) = mpsc::channel(4);
+    let (sender, receiver) = batches();
     // Ends with the entries, or when the caller goes away.
-    tokio::spawn(async move { send(&call, &reference, entries, &sender).await });
-    Ok(ReceiverStream::new(receiver))
+    tokio::spawn(async move { send(&call, &reference, entries, sender).await });
+    Ok(receiver)
 }
 
 /// Sends a version's files until the caller goes away. A submodule holds no files and is left out; a
@@ -141,16 +142,17 @@ async fn send(
     call: &Call,
     reference: &VersionRef,
     mut entries: Entries,
-    to: &mpsc::Sender<Result<proto::FetchResponse, Status>>,
-) -> Option<()> {
+    mut to: Batches<Result<proto::FetchResponse, Status>>,
+) -> Result<(), Gone> {
     let piece = |piece| Ok(proto::FetchResponse { piece: Some(piece) });
-    to.send(piece(Sent::Reference(reference.to_string()))).await.ok()?;
+    to.put(piece(Sent::Reference(reference.to_string())), 0).await?;
     while let Some(entry) = entries.next().await {
         let entry = match entry {
             Ok(entry) => entry,
             Err(failure) => {
-                let status = Failure::from(failure).into_status(call.shared.now());
-                return to.send(Err(status)).await.ok();
+                let status = Failure::from(failure).into_status(call.shared.now(), call.details);
+                to.put(Err(status), 0).await?;
+                return to.finish().await;
             }
         };
         let executable = match entry.kind {
@@ -159,12 +161,14 @@ async fn send(
             EntryKind::File | EntryKind::Symlink => false,
         };
         let (path, size) = (entry.path.to_bytes().into(), entry.bytes.len() as u64);
-        to.send(piece(Sent::Head(proto::FileHead { path, executable, size }))).await.ok()?;
+        let bytes = entry.path.to_bytes().len();
+        to.put(piece(Sent::Head(proto::FileHead { path, executable, size })), bytes).await?;
         let mut content = Bytes::from(entry.bytes);
         while !content.is_empty() {
             let next = content.split_to(content.len().min(PIECE_BYTES));
-            to.send(piece(Sent::Content(next))).await.ok()?;
+            let bytes = next.len();
+            to.put(piece(Sent::Content(next)), bytes).await?;
         }
     }
-    Some(())
+    to.finish().await
 }

@@ -16,7 +16,7 @@ use crate::artifact::Artifacts;
 use crate::coordinator::{Done, RequestKey, TeamHandle};
 use crate::protocol::Command;
 use crate::protocol::name::{Actor, MemberName};
-use crate::wire::status_code::status_with_reason;
+use crate::wire::status_code::{details_room, status_with_reason};
 use crate::wire::{Write, request_id};
 
 /// How long a call may take. A caller who gives less time, by `grpc-timeout`, is let go by tonic then.
@@ -30,6 +30,8 @@ pub(super) struct Call {
     pub(super) shared: Arc<Shared>,
     pub(super) team: TeamHandle,
     pub(super) member: MemberName,
+    /// Details of a refusal, in bytes.
+    pub(super) details: usize,
 }
 
 impl Call {
@@ -94,9 +96,10 @@ where
     F: Future<Output = Result<T, Failure>> + Send + 'static,
 {
     let (team, member) = auth::member(shared, request.metadata())?;
+    let bounds = Bounds { time: TIME_MAX, details: details_room(request.metadata()) };
     let span = tracing::debug_span!("call", verb, team = %team.name(), %member);
-    let call = Call { shared: shared.clone(), team, member };
-    carried_out(shared, TIME_MAX, span, work(call, request.into_inner())).await
+    let call = Call { shared: shared.clone(), team, member, details: bounds.details };
+    carried_out(shared, bounds, span, work(call, request.into_inner())).await
 }
 
 /// Answers one call of the operator.
@@ -112,15 +115,24 @@ where
     F: Future<Output = Result<T, Failure>> + Send + 'static,
 {
     auth::operator(shared, request.metadata())?;
+    let bounds = Bounds { time: TIME_MAX, details: details_room(request.metadata()) };
     let span = tracing::debug_span!("call", verb, operator = true);
-    carried_out(shared, TIME_MAX, span, work(shared.clone(), request.into_inner())).await
+    carried_out(shared, bounds, span, work(shared.clone(), request.into_inner())).await
+}
+
+/// What one call may take.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    pub(super) time: Duration,
+    /// Details of its refusal, in bytes.
+    pub(super) details: usize,
 }
 
 /// Carries a call out in its own task, for at most that long as far as the caller is concerned: what
 /// was begun is finished all the same.
 pub(super) async fn carried_out<T, F>(
     shared: &Arc<Shared>,
-    time_max: Duration,
+    bounds: Bounds,
     span: tracing::Span,
     work: F,
 ) -> Result<Response<T>, Status>
@@ -147,12 +159,13 @@ where
         );
         task.await
     };
-    match tokio::time::timeout(time_max, task).await {
+    match tokio::time::timeout(bounds.time, task).await {
         Ok(Ok(Ok(answer))) => Ok(Response::new(answer)),
-        Ok(Ok(Err(failure))) => Err(failure.into_status(shared.now())),
+        Ok(Ok(Err(failure))) => Err(failure.into_status(shared.now(), bounds.details)),
         Ok(Err(stopped)) => {
             let message = "the call was stopped; the server's log says why";
-            Err(Failure::fault(Code::Internal, "INTERNAL", message, &stopped).into_status(shared.now()))
+            Err(Failure::fault(Code::Internal, "INTERNAL", message, &stopped)
+                .into_status(shared.now(), bounds.details))
         }
         Err(_) => Err(status_with_reason(
             Code::DeadlineExceeded,
@@ -191,7 +204,8 @@ mod tests {
             finish.send("finished").unwrap();
             Ok(())
         };
-        let answer = carried_out(&shared, Duration::ZERO, tracing::Span::none(), work).await.unwrap_err();
+        let bounds = Bounds { time: Duration::ZERO, details: 0 };
+        let answer = carried_out(&shared, bounds, tracing::Span::none(), work).await.unwrap_err();
         assert_eq!(answer.code(), Code::DeadlineExceeded);
         assert_eq!(crate::wire::reason_of(&answer).as_deref(), Some("OUTCOME_UNKNOWN"));
         go.send(()).unwrap();

@@ -4,6 +4,7 @@
 //! Nothing here decides: an argument that is not of its form is refused by name, everything else goes
 //! to the core as it came.
 
+pub mod batch;
 pub mod command;
 pub mod escalation;
 pub mod request;

@@ -10,13 +10,15 @@
 //! | limit | RESOURCE_EXHAUSTED | PreconditionFailure, RetryInfo where there is a time |
 //!
 //! Details travel as a trailer, and trailers of more than 8 KiB are dropped on the way by some
-//! proxies and clients. So what is told shrinks until it fits: long texts and lists of facts first,
-//! then the last violations; both say how much is missing.
+//! proxies and clients. So what is told shrinks until it fits: what is said twice first, then long texts
+//! and lists of facts, then the last violations; both say how much is missing. A caller who takes more says
+//! so in the metadata of its call, as the command line does: [`DETAILS_MAX`].
 
 use std::collections::BTreeMap;
 
 use prost::Message;
 use prost_types::Any;
+use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 use tonic_types::pb;
 
@@ -32,6 +34,18 @@ pub const DOMAIN: &str = "countersign.v1";
 /// Details of one status, in bytes before the trailer's base64, which adds a third.
 const DETAILS_BYTES_MAX: usize = 6 * 1024;
 
+/// The key under which a caller says how many bytes of details it takes.
+pub const DETAILS_MAX: &str = "countersign-details-max";
+
+/// As many as any caller gets.
+pub const DETAILS_BYTES_ASKED_MAX: usize = 192 * 1024;
+
+/// How many bytes of details a caller takes, by the metadata of its call.
+pub fn details_room(metadata: &MetadataMap) -> usize {
+    let asked = metadata.get(DETAILS_MAX).and_then(|value| value.to_str().ok()?.parse().ok());
+    asked.map_or(DETAILS_BYTES_MAX, |asked: usize| asked.clamp(DETAILS_BYTES_MAX, DETAILS_BYTES_ASKED_MAX))
+}
+
 /// The sentence of a status, in characters: it travels percent-encoded.
 const MESSAGE_CHARS_MAX: usize = 400;
 
@@ -45,17 +59,23 @@ const RETRY_INFO_URL: &str = "type.googleapis.com/google.rpc.RetryInfo";
 #[derive(Clone, Copy)]
 struct Room {
     violations: usize,
+    /// Of them, in google.rpc's own form beside ours.
+    described: usize,
     items: usize,
     chars: usize,
+    /// Whether facts are told that a violation's sentence and remedy say already.
+    twice: bool,
 }
 
 /// From all of it to what always fits.
-const ROOMS: [Room; 5] = [
-    Room { violations: 64, items: 64, chars: 2_000 },
-    Room { violations: 32, items: 16, chars: 500 },
-    Room { violations: 12, items: 8, chars: 200 },
-    Room { violations: 5, items: 4, chars: 80 },
-    Room { violations: 1, items: 2, chars: 80 },
+const ROOMS: [Room; 7] = [
+    Room { violations: 1_000, described: 1_000, items: 1_000, chars: 4_000, twice: true },
+    Room { violations: 1_000, described: 16, items: 64, chars: 2_000, twice: false },
+    Room { violations: 64, described: 16, items: 64, chars: 1_000, twice: false },
+    Room { violations: 32, described: 4, items: 16, chars: 500, twice: false },
+    Room { violations: 12, described: 2, items: 8, chars: 200, twice: false },
+    Room { violations: 5, described: 1, items: 4, chars: 80, twice: false },
+    Room { violations: 1, described: 1, items: 2, chars: 80, twice: false },
 ];
 
 /// The code of a class.
@@ -70,13 +90,14 @@ pub fn code_of(class: Class) -> Code {
     }
 }
 
-/// The protocol's no as a status. `now` turns a time at which asking again can help into a delay.
-pub fn status_of(rejection: &Rejection, now: Time) -> Status {
+/// The protocol's no as a status, with details of at most `bytes`. `now` turns a time at which asking again
+/// can help into a delay.
+pub fn status_of(rejection: &Rejection, now: Time, bytes: usize) -> Status {
     let code = code_of(rejection.first().class());
     let message = shown(&rejection.first().to_string(), MESSAGE_CHARS_MAX);
     let details = ROOMS.iter().map(|room| details(rejection, *room, now, code, &message));
     let fitting = details.scan(false, |fits, details| {
-        let before = std::mem::replace(fits, details.len() <= DETAILS_BYTES_MAX);
+        let before = std::mem::replace(fits, details.len() <= bytes);
         (!before).then_some(details)
     });
     let details = fitting.last().expect("there is always a first room");
@@ -136,11 +157,12 @@ fn details(rejection: &Rejection, room: Room, now: Time, code: Code, message: &s
     let (malformed, unmet): (Vec<&Violation>, Vec<&Violation>) =
         told.iter().partition(|violation| violation.class() == Class::Malformed);
     if !unmet.is_empty() {
-        let violations = unmet.into_iter().map(|violation| pb::precondition_failure::Violation {
-            r#type: violation.code().to_owned(),
-            subject: subject(violation, room),
-            description: shown(&violation.to_string(), room.chars),
-        });
+        let violations =
+            unmet.into_iter().take(room.described).map(|violation| pb::precondition_failure::Violation {
+                r#type: violation.code().to_owned(),
+                subject: subject(violation, room),
+                description: shown(&violation.to_string(), room.chars),
+            });
         details.push(any(PRECONDITION_URL, &pb::PreconditionFailure { violations: violations.collect() }));
     }
     if !malformed.is_empty() {
@@ -167,12 +189,16 @@ fn details(rejection: &Rejection, room: Room, now: Time, code: Code, message: &s
     encoded(code, message, details)
 }
 
+/// Facts of a violation that its sentence, its remedy and its rule say already.
+const SAID: [&str; 3] = ["message", "command", "rule"];
+
 fn violation_message(violation: &Violation, room: Room) -> proto::Violation {
     let rule = match violation {
         Violation::ConfirmBlocked { rule, .. } => rule.clone(),
         _ => String::new(),
     };
-    let facts = violation.facts().into_iter();
+    let said = |name: &str| matches!(violation, Violation::ConfirmBlocked { .. }) && SAID.contains(&name);
+    let facts = violation.facts().into_iter().filter(|(name, _)| room.twice || !said(name));
     proto::Violation {
         code: violation.code().to_owned(),
         message: cut(&violation.to_string(), room.chars),
@@ -289,7 +315,7 @@ mod tests {
             unread: vec![ObjectionId(1), ObjectionId(2)],
             by: vec!["sec".parse().unwrap()],
         };
-        let status = status_of(&violation.clone().into(), Time(0));
+        let status = status_of(&violation.clone().into(), Time(0), DETAILS_BYTES_MAX);
         assert_eq!(status.code(), Code::FailedPrecondition);
         assert_eq!(reason_of(&status).as_deref(), Some("UNREAD_OBJECTIONS"));
         let info = information(&status);
@@ -310,7 +336,7 @@ mod tests {
     fn a_cooldown_says_how_long() {
         let until = Time(2_500_000);
         let violation = Violation::CooldownActive { proposal: "parser".parse().unwrap(), until };
-        let status = status_of(&violation.into(), Time(1_000_000));
+        let status = status_of(&violation.into(), Time(1_000_000), DETAILS_BYTES_MAX);
         let retry = detail(&status, RETRY_INFO_URL).unwrap();
         let delay = pb::RetryInfo::decode(retry.value.as_slice()).unwrap().retry_delay.unwrap();
         assert_eq!((delay.seconds, delay.nanos), (1, 500_000_000));
@@ -321,7 +347,7 @@ mod tests {
         let paths: Vec<String> = (0..20_000).map(|n| format!("src/{n}/{}", "é".repeat(200))).collect();
         let owned =
             Violation::OutsideOwnership { proposal: "parser".parse().unwrap(), paths, owners: vec![] };
-        let status = status_of(&owned.into(), Time(0));
+        let status = status_of(&owned.into(), Time(0), DETAILS_BYTES_MAX);
         assert!(status.details().len() <= DETAILS_BYTES_MAX, "{}", status.details().len());
         let found = rejection_of(&status).unwrap();
         let Some(proto::fact::Value::Texts(told)) = &found.violations[0].facts["paths"].value else {
@@ -336,10 +362,14 @@ mod tests {
             command: "c".repeat(3_000),
             who: (0..40).map(|m| format!("member-{m}").parse().unwrap()).collect(),
         });
-        let status = status_of(&blocked.collect::<Vec<_>>().into(), Time(0));
+        let rejection: Rejection = blocked.collect::<Vec<_>>().into();
+        let status = status_of(&rejection, Time(0), DETAILS_BYTES_MAX);
         assert!(status.details().len() <= DETAILS_BYTES_MAX, "{}", status.details().len());
         let found = rejection_of(&status).unwrap();
         assert_eq!(found.violations.len() + found.more as usize, 500);
+        let asked = status_of(&rejection, Time(0), DETAILS_BYTES_ASKED_MAX);
+        assert!(asked.details().len() <= DETAILS_BYTES_ASKED_MAX, "{}", asked.details().len());
+        assert!(rejection_of(&asked).unwrap().violations.len() > found.violations.len());
         assert_eq!(found.violations[0].rule, "confirm/rule-0");
     }
 

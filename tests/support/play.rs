@@ -645,7 +645,9 @@ fn obeyed(command: &str) -> Vec<String> {
     let command = command.strip_prefix("countersign ").unwrap_or_else(|| panic!("no command: {command}"));
     let command = command.strip_prefix("escalations ").unwrap_or(command);
     // The files of a play's version are told otherwise.
-    words(&command.replace(" --path DIR", "").replace(" --commit HEAD", ""))
+    // Whoever obeys says something of their own.
+    let said = command.replace("=TEXT", "=done").replace(" TEXT", " done");
+    words(&said.replace(" --path DIR", "").replace(" --commit HEAD", ""))
 }
 
 /// What each member owes, in words.

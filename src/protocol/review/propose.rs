@@ -10,7 +10,7 @@ use super::state::{CircleState, Objection, ObjectionKind, PhaseState, Proposal, 
 use crate::protocol::answer::Answer;
 use crate::protocol::escalation::{Cause, Escalated};
 use crate::protocol::event::Event;
-use crate::protocol::name::{EscalationId, MemberName, ObjectionId, ProposalName, VersionRef};
+use crate::protocol::name::{EscalationId, MemberName, ObjectionId, ProposalName, VersionRef, says_nothing};
 use crate::protocol::rejection::{Rejection, Violation, list};
 use crate::protocol::team::{Ask, Decision};
 
@@ -209,9 +209,8 @@ fn check_read_and_answered(
             by: by.into_iter().cloned().collect(),
         });
     }
-    let answered = |objection: &Objection| {
-        command.answers.get(&objection.id).is_some_and(|text| !text.trim().is_empty())
-    };
+    let answered =
+        |objection: &Objection| command.answers.get(&objection.id).is_some_and(|text| !says_nothing(text));
     followed.check_read(unmet);
     let new = followed.objections(proposal);
     let open = proposal.open_objections().chain(new.iter().copied());
