@@ -29,9 +29,10 @@ fn refusals() -> Vec<Violation> {
     };
     let producer = |verb: &str| V::NotProducer {
         proposal: of("parser"),
-        producer: of("app"),
+        producer: text("app"),
         member: text("sec"),
         verb: text(verb),
+        reviewed: Vec::new(),
     };
     let conflict = |current| V::VersionConflict {
         proposal: of("parser"),
@@ -117,6 +118,8 @@ fn refusals() -> Vec<Violation> {
         V::NotStaged { commit: text("41d0c9aa1e53") },
         V::ArtifactTooLarge { what: text("files"), found: 2, limit: 1 },
         V::PathUnsafe { path: text("a"), because: text("it leads out") },
+        V::NameUnusable { proposal: of("parser"), because: text("another phase uses it") },
+        V::DeliverableDropped { proposal: of("parser"), by: of("dana"), reason: text("it is not needed") },
         kind("bundle", "commit"),
         kind("commit", "bundle"),
     ]

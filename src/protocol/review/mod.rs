@@ -5,13 +5,16 @@
 //! `closing`, `withdraw`, `confirm`); `apply`; [`obligations`](fn@obligations); and
 //! [`requirement`], the one computation behind confirm and explain.
 
+mod ad_hoc;
 mod apply;
 mod circle;
 mod closing;
 pub mod command;
 mod confirm;
 pub mod event;
+mod follow;
 mod obligations;
+mod phase;
 mod propose;
 mod read;
 pub mod requirement;
@@ -25,9 +28,10 @@ pub use command::{
 };
 pub use event::{
     Approved, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry, Confirmed,
-    CountedApproval, Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed, ReviewerExcused,
-    ReviewerReplaced, Run, VersionRead, Withdrawn,
+    CountedApproval, DeliverableDropped, Noted, Objected, ObjectionClosed, ObjectionsRead, PhaseClosed,
+    Proposed, ReviewerExcused, ReviewerReplaced, Run, VersionRead, Withdrawn,
 };
+pub(super) use phase::{close_phase, drop_deliverable};
 pub use read::read_before;
 pub use requirement::{Requirement, RequirementState};
 pub use state::{
@@ -63,9 +67,19 @@ impl<'a> Ask<'a> {
         Err(self.unknown(name.as_str(), self.review().proposals().map(|proposal| proposal.name.as_str())))
     }
 
-    /// The objection or note of that id, with its proposal.
+    /// The objection or note of that id, with its proposal; of those to which it followed the work, the one in
+    /// which the asker can rather close it.
     fn objection(&self, id: ObjectionId) -> Result<(&'a Proposal, &'a Objection), Violation> {
-        self.review().objection(id).ok_or_else(|| self.unknown(&id.to_string(), []))
+        let closable = |(proposal, objection): &(&Proposal, &Objection)| {
+            let open = proposal.dropped.is_none() && self.circle_of(proposal).is_open();
+            let answered = proposal.withdrawal.is_none() && objection.version < proposal.current_number();
+            let read = proposal.current().is_some_and(|version| version.read_by.contains_key(self.by));
+            (open, answered, read)
+        };
+        // Of equals the first, where it was raised.
+        let places: Vec<_> = self.review().places(id).collect();
+        let best = places.into_iter().rev().max_by_key(closable);
+        best.ok_or_else(|| self.unknown(&id.to_string(), []))
     }
 
     /// The charter's phase of a proposal.
@@ -87,10 +101,15 @@ impl<'a> Ask<'a> {
         self.review().circle(&proposal.circle).expect("a proposal's circle opened with it")
     }
 
-    /// Refuses what would change a circle that is complete.
+    /// Refuses what would change a circle that is complete, or what a person ended.
     fn check_circle_open(&self, proposal: &Proposal, unmet: &mut Vec<Violation>) {
         let circle = self.circle_of(proposal);
-        if !circle.is_open() {
+        if let Some(dropped) = &proposal.dropped {
+            unmet.push(dropped.violation(&proposal.name));
+        } else if circle.state == CircleState::Closed {
+            let (phase, state) = (proposal.phase.clone(), CircleState::Closed.as_str().to_owned());
+            unmet.push(Violation::PhaseClosed { phase, state });
+        } else if !circle.is_open() {
             unmet.push(Violation::CircleComplete {
                 circle: circle.name.to_string(),
                 state: circle.state.as_str().to_owned(),
