@@ -14,7 +14,7 @@ use countersign::protocol::name::{Actor, Digest, MemberName, Seq};
 use countersign::protocol::review::{
     Approve, Circle, CircleState, Confirm, Note, Object, Overrule, Proposal, Propose, PublishFailure, Read,
     ReadObjections, ReportPublish, RequirementState, Resolve, SETTLED_BY_STATE, VoteKind, Withdraw,
-    requirement,
+    plainly_met, requirement,
 };
 use countersign::protocol::rule::Rule;
 use countersign::protocol::time::{Span, Time};
@@ -188,6 +188,12 @@ impl Stage {
                 .iter()
                 .any(|asked| matches!(asked.state, RequirementState::Unsatisfied | RequirementState::Error));
             assert_eq!(team.review().is_settled(circle), !denied, "after {after}: {asked:#?}");
+            if team.review().is_settled(circle) {
+                let met = |rule: &Rule| plainly_met(team, charter, circle, &rule.id);
+                let asked = requirement::of_circle_by(team, charter, judge, circle, confirmer, met);
+                let denied = asked.iter().find(|asked| asked.state == RequirementState::Unsatisfied);
+                assert_eq!(denied, None, "after {after}");
+            }
         }
     }
 

@@ -278,6 +278,7 @@ fn about(about: About) -> &'static str {
         About::Proposal => "proposal",
         About::Review => "review",
         About::Objection => "objection",
+        About::Check => "required check",
     }
 }
 

@@ -566,6 +566,7 @@ fn touched(team: &Team, events: &[Event]) -> Option<ProposalName> {
         Event::Noted(event) => Some(event.proposal.clone()),
         Event::ObjectionClosed(event) => Some(event.proposal.clone()),
         Event::Withdrawn(event) => Some(event.proposal.clone()),
+        Event::CheckReported(event) => Some(event.proposal.clone()),
         Event::Confirmed(event) => {
             team.review().circle(&event.circle).and_then(|circle| circle.proposals.first().cloned())
         }

@@ -19,6 +19,7 @@ shipped![
     "confirm/approval-missing",
     "confirm/open-objection",
     "confirm/own-unaccepted",
+    "confirm/required-check",
     "confirm/reviewer-ineligible",
     "confirm/undelivered",
     "confirm/unread",

@@ -68,6 +68,7 @@ pub(super) const ABOUTS: &[(&str, About)] = &[
     ("proposal", About::Proposal),
     ("review", About::Review),
     ("objection", About::Objection),
+    ("check", About::Check),
 ];
 
 pub(super) const OWNERS: &[(&str, Owner)] = &[
@@ -340,6 +341,9 @@ impl Reader<'_> {
     /// A rule without somebody there who can owe makes a dead end.
     fn owner(&mut self, words: Words, owes: Owner, at: usize) {
         match owes {
+            Owner::Reviewers if words.about == About::Check => {
+                self.refuse(at, "a check has no reviewer who could owe", None);
+            }
             Owner::Producer | Owner::Reviewers if words.about == About::Circle => {
                 self.refuse(at, "a rule about the circle has no one proposal whose members could owe", None);
             }

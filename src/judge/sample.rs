@@ -69,6 +69,9 @@ pub(super) fn value(path: &str) -> Option<Value> {
         "objection.status" => "resolved".into(),
         "objection.read" => true.into(),
         "objection.failing_test" => "cargo test huge_input".into(),
+        "check.name" => "ci".into(),
+        "check.status" => "passed".into(),
+        "check.by" => "app".into(),
         _ => return None,
     })
 }
@@ -93,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_sample_has_every_documented_word_in_its_kind() {
-        for about in [About::Review, About::Objection] {
+        for about in [About::Review, About::Objection, About::Check] {
             let words = Words { when: Moment::Confirm, about };
             let view = view(draft(words));
             for (path, kind, _) in FIELDS.iter().filter(|(path, ..)| words.has(path)) {

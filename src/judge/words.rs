@@ -27,6 +27,7 @@ impl Words {
             ("proposal", about != About::Circle),
             ("review", about == About::Review),
             ("objection", about == About::Objection),
+            ("check", about == About::Check),
         ]
         .into_iter()
         .filter_map(|(word, there)| there.then_some(word))
@@ -77,7 +78,8 @@ mod tests {
 
     #[test]
     fn every_documented_word_is_some_rules_word() {
-        let all = [About::Review, About::Objection].map(|about| Words { when: Moment::Confirm, about });
+        let all = [About::Review, About::Objection, About::Check]
+            .map(|about| Words { when: Moment::Confirm, about });
         for (path, ..) in FIELDS {
             assert!(all.iter().any(|words| words.has(path)), "{path}");
         }

@@ -10,8 +10,8 @@ use super::deadline::ServerResumed;
 use super::escalation::{Escalated, EscalationClosed, EscalationReminded};
 use super::name::{Digest, PhaseName};
 use super::review::{
-    Approved, CircleCompleted, CirclePublished, CircleReopened, Confirmed, Noted, Objected, ObjectionClosed,
-    ObjectionsRead, Proposed, ReviewerExcused, ReviewerReplaced, VersionRead, Withdrawn,
+    Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Confirmed, Noted, Objected,
+    ObjectionClosed, ObjectionsRead, Proposed, ReviewerExcused, ReviewerReplaced, VersionRead, Withdrawn,
 };
 use super::{Adopted, charter::Charter};
 
@@ -139,6 +139,8 @@ events! {
     ObjectionClosed = "objection-closed", 1;
     /// A producer withdrew a version.
     Withdrawn = "withdrawn", 1;
+    /// A member reported what came of a required check on a version.
+    CheckReported = "check-reported", 1;
     /// A participant confirmed a circle.
     Confirmed = "confirmed", 1;
     /// The last participant confirmed.

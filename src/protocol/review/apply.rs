@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::{Closing, Objected, Proposed};
 use super::state::{
-    Ballot, Circle, CircleState, Closed, Objection, ObjectionKind, PhaseState, Proposal, Review, Version,
-    Vote, VoteKind, Withdrawal,
+    Ballot, CheckReport, Circle, CircleState, Closed, Objection, ObjectionKind, PhaseState, Proposal, Review,
+    Version, Vote, VoteKind, Withdrawal,
 };
 use crate::protocol::charter::{Charter, ConfirmKind, Phase, ReviewEdge};
 use crate::protocol::escalation::{Cause, Decision, Escalated};
@@ -84,6 +84,12 @@ impl Review {
                 proposal.flips += 1;
                 let circle = proposal.circle.clone();
                 self.lapse_all(&circle);
+            }
+            Event::CheckReported(reported) => {
+                let (by, exit, output) = (reported.by.clone(), reported.exit, reported.output.clone());
+                if let Some(version) = self.version_mut(&reported.proposal, reported.version) {
+                    version.checks.insert(reported.name.clone(), CheckReport { by, at, exit, output });
+                }
             }
             Event::Confirmed(confirmed) => {
                 if let Some(circle) = self.circles.get_mut(&confirmed.circle) {
@@ -251,6 +257,7 @@ impl Review {
             ballots: BTreeMap::new(),
             overruled: BTreeSet::new(),
             objected: false,
+            checks: BTreeMap::new(),
         });
         proposal.withdrawal = None;
         proposal.publish_failed = None;

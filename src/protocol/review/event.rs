@@ -173,6 +173,25 @@ pub struct Withdrawn {
     pub reason: String,
 }
 
+/// A member reported what came of a required check on a version. The last report counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckReported {
+    /// Of which proposal.
+    pub proposal: ProposalName,
+    /// Which version.
+    pub version: u32,
+    /// The check's name in the charter.
+    pub name: String,
+    /// How it exited; nothing where it was skipped.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub exit: Option<i32>,
+    /// What it printed, where that was kept.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub output: Option<String>,
+    /// Who reports it.
+    pub by: MemberName,
+}
+
 /// A participant confirmed a circle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confirmed {

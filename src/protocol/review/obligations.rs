@@ -1,7 +1,7 @@
 //! obligations: what the review's state makes members owe. Each names a command that is accepted.
 
 use super::requirement::{self, RequirementState};
-use super::state::{Circle, Objection, Proposal, Version};
+use super::state::{CheckReport, Circle, Objection, Proposal, Version};
 use crate::protocol::charter::{Charter, RuleMode};
 use crate::protocol::escalation::Cause;
 use crate::protocol::name::{MemberName, ProposalName};
@@ -22,6 +22,26 @@ pub const SETTLED_BY_STATE: &[&str] = &[
     "confirm/unread",
     "confirm/unresolved-objection",
 ];
+
+/// Whether one look at the state shows that this shipped rule passes on all of a settled circle. Where it
+/// doesn't, the rule is asked; a test holds the two together.
+pub fn plainly_met(team: &Team, charter: &Charter, circle: &Circle, rule: &str) -> bool {
+    let mut current = circle
+        .proposals
+        .iter()
+        .filter_map(|name| team.review().proposal(name))
+        .filter_map(|proposal| Some((proposal, proposal.current()?)));
+    match rule {
+        "confirm/required-check" => {
+            let passed = |version: &Version| {
+                let report = |name: &String| version.checks.get(name);
+                charter.required_checks.iter().all(|name| report(name).is_some_and(CheckReport::passed))
+            };
+            charter.required_checks.is_empty() || current.all(|(_, version)| passed(version))
+        }
+        _ => false,
+    }
+}
 
 /// What everybody owes around one proposal, or around all of them.
 pub(in crate::protocol) fn obligations(
@@ -247,7 +267,9 @@ fn confirmations(
     let confirmed: Vec<&MemberName> = review.confirmed(circle, &manifest).collect();
     let since = circle.progress_at;
     let within = charter.limits.answer_within;
-    let unspoken = |rule: &Rule| !SETTLED_BY_STATE.contains(&rule.id.as_str());
+    let unspoken = |rule: &Rule| {
+        !SETTLED_BY_STATE.contains(&rule.id.as_str()) && !plainly_met(team, charter, circle, &rule.id)
+    };
     for member in review.participants(charter, circle) {
         if confirmed.contains(&member) {
             continue;

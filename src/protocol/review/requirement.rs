@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::state::{Circle, Edge, Objection, ObjectionKind, Proposal, Version};
+use super::state::{CheckReport, Circle, Edge, Objection, ObjectionKind, Proposal, Version};
 use crate::protocol::charter::{Charter, Phase, RuleMode};
 use crate::protocol::name::{MemberName, ProposalName};
 use crate::protocol::rule::{About, Judge, Judgement, Moment, Owner, Rule, Value, View, fill};
@@ -179,6 +179,7 @@ struct Subjects<'a> {
     proposals: Vec<Subject<'a>>,
     reviews: Vec<Subject<'a>>,
     objections: Vec<Subject<'a>>,
+    checks: Vec<Subject<'a>>,
 }
 
 impl<'a> Subjects<'a> {
@@ -214,8 +215,13 @@ impl<'a> Subjects<'a> {
             .into_iter()
             .collect(),
         );
-        let mut subjects =
-            Self { circle: Vec::new(), proposals: Vec::new(), reviews: Vec::new(), objections: Vec::new() };
+        let mut subjects = Self {
+            circle: Vec::new(),
+            proposals: Vec::new(),
+            reviews: Vec::new(),
+            objections: Vec::new(),
+            checks: Vec::new(),
+        };
         for (proposal, view) in proposals.into_iter().zip(views) {
             let edges: Vec<Edge<'_>> = proposal.edges(phase).collect();
             let with = |word: Option<(&'static str, Value)>| {
@@ -240,6 +246,14 @@ impl<'a> Subjects<'a> {
                     view: with(Some(("objection", objection_view(objection)))),
                 });
             }
+            for check in &charter.required_checks {
+                subjects.checks.push(Subject {
+                    name: Some(format!("{} {check}", proposal.name)),
+                    proposal: Some(proposal),
+                    reviewers: Vec::new(),
+                    view: with(Some(("check", check_view(proposal, check)))),
+                });
+            }
             let mut reviewers: Vec<&MemberName> = edges.iter().map(|edge| edge.reviewer).collect();
             reviewers.dedup();
             let (name, view) = (Some(proposal.name.to_string()), with(None));
@@ -260,6 +274,7 @@ impl<'a> Subjects<'a> {
             About::Proposal => &self.proposals,
             About::Review => &self.reviews,
             About::Objection => &self.objections,
+            About::Check => &self.checks,
         }
     }
 }
@@ -325,6 +340,17 @@ fn objection_view(objection: &Objection) -> Value {
         ("status", objection.status().into()),
         ("read", objection.read.into()),
         ("failing_test", Value::Text(failing_test)),
+    ]
+    .into_iter()
+    .collect()
+}
+
+fn check_view(proposal: &Proposal, name: &str) -> Value {
+    let report = proposal.current().and_then(|version| version.checks.get(name));
+    [
+        ("name", Value::from(name)),
+        ("status", report.map_or("missing", CheckReport::status).into()),
+        ("by", report.map_or("", |report| report.by.as_str()).into()),
     ]
     .into_iter()
     .collect()

@@ -162,6 +162,37 @@ pub struct Version {
     pub overruled: BTreeSet<MemberName>,
     /// Whether an objection was raised on it that wasn't a mistake.
     pub objected: bool,
+    /// The last report of each check, by the check's name.
+    pub checks: BTreeMap<String, CheckReport>,
+}
+
+/// What came of a check on exactly one version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Who reported it.
+    pub by: MemberName,
+    /// When.
+    pub at: Time,
+    /// How it exited; nothing where it was skipped.
+    pub exit: Option<i32>,
+    /// What it printed.
+    pub output: Option<String>,
+}
+
+impl CheckReport {
+    /// Whether it ran and exited with 0; nothing else is a pass.
+    pub fn passed(&self) -> bool {
+        self.exit == Some(0)
+    }
+
+    /// `passed`, `failed` or `skipped`.
+    pub fn status(&self) -> &'static str {
+        match self.exit {
+            Some(0) => "passed",
+            Some(_) => "failed",
+            None => "skipped",
+        }
+    }
 }
 
 /// One reviewer's part in one version.

@@ -33,6 +33,8 @@ pub enum About {
     Review,
     /// Each objection and note on a proposal: also `objection`.
     Objection,
+    /// Each check that the charter requires of a proposal: also `check`.
+    Check,
 }
 
 /// Who owes once a rule denies.

@@ -22,7 +22,8 @@ pub enum Value {
 /// What a rule sees: its top-level words with their values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
-    /// `circle`, `confirmer`, and by what the rule is about `proposal`, `review`, `objection`.
+    /// `circle`, `confirmer`, and by what the rule is about `proposal`, `review`, `objection`,
+    /// `check`.
     pub words: BTreeMap<&'static str, Value>,
 }
 
@@ -108,6 +109,13 @@ pub const FIELDS: &[(&str, Kind, &str)] = &[
     ("objection.status", Kind::Text, "\"open\", \"resolved\", \"mistaken\" or \"overruled\""),
     ("objection.read", Kind::Bool, "whether the proposal's producer has read it"),
     ("objection.failing_test", Kind::Text, "the command that fails; empty where there is none"),
+    ("check.name", Kind::Text, "the name of a check that the charter requires"),
+    (
+        "check.status",
+        Kind::Text,
+        "the last report on the current version: \"passed\", \"failed\", \"skipped\", or \"missing\" where there is none",
+    ),
+    ("check.by", Kind::Text, "who reported it; empty where nobody did"),
 ];
 
 impl From<bool> for Value {
