@@ -17,6 +17,7 @@ macro_rules! shipped {
 
 shipped![
     "confirm/approval-missing",
+    "confirm/failing-test",
     "confirm/open-objection",
     "confirm/own-unaccepted",
     "confirm/required-check",

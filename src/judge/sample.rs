@@ -62,6 +62,8 @@ pub(super) fn value(path: &str) -> Option<Value> {
         "review.read" | "review.eligible" => true.into(),
         "review.overruled" => false.into(),
         "review.evidence" => 1_i64.into(),
+        "review.approve" => "countersign approve parser@2:41d0c9aa1e53".into(),
+        "review.unshown" => texts(&[]),
         "objection.id" => "o1".into(),
         "objection.by" => "sec".into(),
         "objection.kind" => "objection".into(),

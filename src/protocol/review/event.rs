@@ -20,6 +20,13 @@ pub struct Run {
     pub output: Option<String>,
 }
 
+impl Run {
+    /// Whether it exited with 0, and its output was kept.
+    pub fn passed(&self) -> bool {
+        self.exit == Some(0) && self.output.is_some()
+    }
+}
+
 /// A producer offered a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proposed {

@@ -2,7 +2,7 @@
 
 use super::requirement::{self, RequirementState};
 use super::state::{CheckReport, Circle, Objection, Proposal, Version};
-use crate::protocol::charter::{Charter, RuleMode};
+use crate::protocol::charter::{Charter, Phase, RuleMode};
 use crate::protocol::escalation::Cause;
 use crate::protocol::name::{MemberName, ProposalName};
 use crate::protocol::obligation::{Obligation, ObligationKind, deadline};
@@ -38,6 +38,16 @@ pub fn plainly_met(team: &Team, charter: &Charter, circle: &Circle, rule: &str) 
                 charter.required_checks.iter().all(|name| report(name).is_some_and(CheckReport::passed))
             };
             charter.required_checks.is_empty() || current.all(|(_, version)| passed(version))
+        }
+        "confirm/failing-test" => {
+            let Some((_, phase)) = charter.phase(&circle.phase) else { return false };
+            current.all(|(proposal, _)| {
+                let tested = proposal.objections.iter().any(|objection| objection.failing_test.is_some());
+                !tested
+                    || proposal
+                        .edges(phase)
+                        .all(|edge| proposal.unshown(phase, edge.reviewer).next().is_none())
+            })
         }
         _ => false,
     }
@@ -186,7 +196,7 @@ impl Owing<'_, '_> {
                 continue; // A person owes.
             }
             reviewing.push(reviewer);
-            self.review(current, reviewer);
+            self.review(phase, current, reviewer);
         }
         // Whoever owes a review closes their older objections with it, and whoever objects to the current
         // version has the producer answer all of them. Everybody else still has to say what became of
@@ -210,7 +220,7 @@ impl Owing<'_, '_> {
         }
     }
 
-    fn review(&mut self, current: &Version, reviewer: &MemberName) {
+    fn review(&mut self, phase: &Phase, current: &Version, reviewer: &MemberName) {
         let proposal = self.proposal;
         let reference = proposal.current_ref();
         let subject = format!("{}@{}", proposal.name, current.number);
@@ -219,7 +229,7 @@ impl Owing<'_, '_> {
             let id = format!("review:{subject}");
             return self.answer_owed(ObligationKind::Review, id, reviewer, reference, current.at, command);
         }
-        let command = proposal.approval_command(reviewer);
+        let command = proposal.approval_command(phase, reviewer);
         let id = format!("review:{subject}");
         self.answer_owed(ObligationKind::Review, id, reviewer, reference, current.at, command);
     }

@@ -235,7 +235,7 @@ impl<'a> Subjects<'a> {
                     name: Some(format!("{} by {} ({})", proposal.name, edge.reviewer, edge.lens)),
                     proposal: Some(proposal),
                     reviewers: vec![edge.reviewer],
-                    view: with(Some(("review", review_view(charter, proposal, edge)))),
+                    view: with(Some(("review", review_view(charter, phase, proposal, edge)))),
                 });
             }
             for objection in &proposal.objections {
@@ -302,7 +302,7 @@ fn proposal_view(charter: &Charter, proposal: &Proposal, circle: &Circle, confir
     .collect()
 }
 
-fn review_view(charter: &Charter, proposal: &Proposal, edge: Edge<'_>) -> Value {
+fn review_view(charter: &Charter, phase: &Phase, proposal: &Proposal, edge: Edge<'_>) -> Value {
     let reviewer = edge.reviewer;
     let current = proposal.current();
     let voted = proposal.versions.iter().rev().find(|version| version.vote(reviewer).is_some());
@@ -319,6 +319,8 @@ fn review_view(charter: &Charter, proposal: &Proposal, edge: Edge<'_>) -> Value 
         ("read", on_current(|version, reviewer| version.read_by.contains_key(reviewer)).into()),
         ("eligible", eligible.into()),
         ("overruled", on_current(|version, reviewer| version.overruled.contains(reviewer)).into()),
+        ("approve", proposal.approval_command(phase, reviewer).into()),
+        ("unshown", proposal.unshown(phase, reviewer).map(Value::from).collect()),
         ("evidence", i64::try_from(evidence).unwrap_or(i64::MAX).into()),
     ]
     .into_iter()

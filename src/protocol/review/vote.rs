@@ -262,7 +262,7 @@ fn check_held(ask: Ask<'_>, ballot: &Ballot<'_>, resolving: &[ObjectionId], unme
             objection.version == ballot.proposal.current_number() && held.contains(&objection.id)
         };
         let on_this_version = open.iter().filter(here).map(|objection| objection.id).collect();
-        let approval = ballot.proposal.approval_command(ask.by);
+        let approval = ballot.proposal.approval_command(ask.phase_of(ballot.proposal), ask.by);
         unmet.push(Violation::ObjectionHeld { held, on_this_version, approval });
     }
     for id in resolving {
@@ -281,14 +281,13 @@ fn check_failing_tests(ask: Ask<'_>, ballot: &Ballot<'_>, ran: &[Run], unmet: &m
     for objection in ballot.proposal.objections.iter().filter(|objection| objection.by == *ask.by) {
         let Some(test) = &objection.failing_test else { continue };
         let stands = objection.closed.as_ref().is_none_or(|closed| closed.how == Closing::Resolved);
-        let shown =
-            ran.iter().any(|run| run.command == test.command && run.exit == Some(0) && run.output.is_some());
+        let shown = ran.iter().any(|run| run.command == test.command && run.passed());
         if stands && !shown {
             unmet.push(Violation::FailingTest {
                 reference: ballot.reference.clone(),
                 objection: objection.id,
                 command: test.command.clone(),
-                approval: ballot.proposal.approval_command(ask.by),
+                approval: ballot.proposal.approval_command(ask.phase_of(ballot.proposal), ask.by),
             });
         }
     }

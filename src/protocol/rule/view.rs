@@ -102,6 +102,16 @@ pub const FIELDS: &[(&str, Kind, &str)] = &[
         "whether a person's decision stands in for the approval of the current version",
     ),
     ("review.evidence", Kind::Int, "places checked and commands run that the approval names"),
+    (
+        "review.approve",
+        Kind::Text,
+        "the command that approves the current version, with all that this reviewer must resolve and show",
+    ),
+    (
+        "review.unshown",
+        Kind::Texts,
+        "failing tests of resolved objections that no approval of the current version shows to pass: the reviewer's own, and those of objectors who review it no longer",
+    ),
     ("objection.id", Kind::Text, "its id, such as o1"),
     ("objection.by", Kind::Text, "who raised it"),
     ("objection.kind", Kind::Text, "\"objection\" or \"note\""),
