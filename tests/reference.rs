@@ -279,6 +279,7 @@ fn about(about: About) -> &'static str {
         About::Review => "review",
         About::Objection => "objection",
         About::Check => "required check",
+        About::Escalation => "open escalation",
     }
 }
 

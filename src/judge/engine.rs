@@ -18,6 +18,7 @@ macro_rules! shipped {
 shipped![
     "confirm/approval-missing",
     "confirm/failing-test",
+    "confirm/open-escalation",
     "confirm/open-objection",
     "confirm/own-unaccepted",
     "confirm/required-check",

@@ -74,6 +74,11 @@ pub(super) fn value(path: &str) -> Option<Value> {
         "check.name" => "ci".into(),
         "check.status" => "passed".into(),
         "check.by" => "app".into(),
+        "escalation.id" => "e1".into(),
+        "escalation.cause" => "stall".into(),
+        "escalation.subject" => "implement".into(),
+        "escalation.needs_decision" => false.into(),
+        "escalation.decide" => "extend".into(),
         _ => return None,
     })
 }
@@ -98,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_sample_has_every_documented_word_in_its_kind() {
-        for about in [About::Review, About::Objection, About::Check] {
+        for about in [About::Review, About::Objection, About::Check, About::Escalation] {
             let words = Words { when: Moment::Confirm, about };
             let view = view(draft(words));
             for (path, kind, _) in FIELDS.iter().filter(|(path, ..)| words.has(path)) {

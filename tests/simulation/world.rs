@@ -246,8 +246,10 @@ impl<'a> World<'a> {
         let about = objection.map_or(name, |(proposal, _)| proposal.name.as_str());
         let within =
             about == circle.name.as_str() || circle.proposals.iter().any(|known| known.as_str() == about);
-        // What a member merely asked, or a limit that stands in nobody's way, moves nothing.
-        let idle = |cause| matches!(cause, Cause::Asked | Cause::FlipLimit);
+        // What a member merely asked, or a limit that stands in nobody's way, moves nothing until all else
+        // is settled; then it lets nobody confirm.
+        let settled = self.team.review().is_settled(circle);
+        let idle = |cause| !settled && matches!(cause, Cause::Asked | Cause::FlipLimit);
         let open = |id: &str| {
             let id = id.strip_prefix("decide:").and_then(|id| id.parse().ok());
             id.and_then(|id| self.team.escalations().get(id)).is_some_and(|known| !idle(known.opened.cause))

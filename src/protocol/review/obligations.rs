@@ -6,7 +6,7 @@ use crate::protocol::charter::{Charter, Phase, RuleMode};
 use crate::protocol::escalation::Cause;
 use crate::protocol::name::{MemberName, ProposalName};
 use crate::protocol::obligation::{Obligation, ObligationKind, deadline};
-use crate::protocol::rule::{Judge, Owner, Rule};
+use crate::protocol::rule::{About, Judge, Owner, Rule};
 use crate::protocol::team::Team;
 use crate::protocol::time::Time;
 
@@ -39,6 +39,11 @@ pub fn plainly_met(team: &Team, charter: &Charter, circle: &Circle, rule: &str) 
             };
             charter.required_checks.is_empty() || current.all(|(_, version)| passed(version))
         }
+        "confirm/open-escalation" => !team.escalations().open().any(|escalation| {
+            let opened = &escalation.opened;
+            opened.cause.needs_a_decision()
+                && team.circle_of(opened).is_some_and(|about| about.name == circle.name)
+        }),
         "confirm/failing-test" => {
             let Some((_, phase)) = charter.phase(&circle.phase) else { return false };
             current.all(|(proposal, _)| {
@@ -302,6 +307,10 @@ fn confirmations(
             continue;
         };
         for requirement in std::iter::once(first).chain(denied) {
+            // Persons owe every decision from the moment it is asked of them.
+            if requirement.about() == About::Escalation && requirement.owes() == Owner::Person {
+                continue;
+            }
             let (kind, within) = match requirement.owes() {
                 Owner::Producer => (ObligationKind::Revise, charter.limits.deliver_within),
                 Owner::Reviewers => (ObligationKind::Review, within),

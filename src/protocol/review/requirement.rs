@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::state::{CheckReport, Circle, Edge, Objection, ObjectionKind, Proposal, Version};
 use crate::protocol::charter::{Charter, Phase, RuleMode};
+use crate::protocol::escalation::Escalated;
 use crate::protocol::name::{MemberName, ProposalName};
 use crate::protocol::rule::{About, Judge, Judgement, Moment, Owner, Rule, Value, View, fill};
 use crate::protocol::team::Team;
@@ -28,6 +29,7 @@ pub struct Requirement {
     /// In words.
     pub detail: String,
     owes: Owner,
+    about: About,
 }
 
 /// Whether a requirement holds.
@@ -62,6 +64,11 @@ impl Requirement {
     /// Its name: the rule and what it is about.
     pub fn name(&self) -> String {
         format!("{} {}", self.rule, self.subject)
+    }
+
+    /// What the rule looks at.
+    pub fn about(&self) -> About {
+        self.about
     }
 
     /// Who owes once it is denied.
@@ -151,6 +158,7 @@ fn requirement(
         command,
         detail,
         owes: rule.owes,
+        about: rule.about,
     }
 }
 
@@ -180,6 +188,7 @@ struct Subjects<'a> {
     reviews: Vec<Subject<'a>>,
     objections: Vec<Subject<'a>>,
     checks: Vec<Subject<'a>>,
+    escalations: Vec<Subject<'a>>,
 }
 
 impl<'a> Subjects<'a> {
@@ -221,6 +230,7 @@ impl<'a> Subjects<'a> {
             reviews: Vec::new(),
             objections: Vec::new(),
             checks: Vec::new(),
+            escalations: Vec::new(),
         };
         for (proposal, view) in proposals.into_iter().zip(views) {
             let edges: Vec<Edge<'_>> = proposal.edges(phase).collect();
@@ -259,6 +269,20 @@ impl<'a> Subjects<'a> {
             let (name, view) = (Some(proposal.name.to_string()), with(None));
             subjects.proposals.push(Subject { name, proposal: Some(proposal), reviewers, view });
         }
+        let open = team.escalations().open().filter(|escalation| {
+            team.circle_of(&escalation.opened).is_some_and(|about| about.name == circle.name)
+        });
+        for escalation in open {
+            let opened = &escalation.opened;
+            let mut words = base.words.clone();
+            words.insert("escalation", escalation_view(opened));
+            subjects.escalations.push(Subject {
+                name: Some(opened.id.to_string()),
+                proposal: opened.proposal.as_ref().and_then(|name| review.proposal(name)),
+                reviewers: Vec::new(),
+                view: View { words },
+            });
+        }
         subjects.circle.push(Subject {
             name: None,
             proposal: None,
@@ -275,6 +299,7 @@ impl<'a> Subjects<'a> {
             About::Review => &self.reviews,
             About::Objection => &self.objections,
             About::Check => &self.checks,
+            About::Escalation => &self.escalations,
         }
     }
 }
@@ -353,6 +378,19 @@ fn check_view(proposal: &Proposal, name: &str) -> Value {
         ("name", Value::from(name)),
         ("status", report.map_or("missing", CheckReport::status).into()),
         ("by", report.map_or("", |report| report.by.as_str()).into()),
+    ]
+    .into_iter()
+    .collect()
+}
+
+fn escalation_view(opened: &Escalated) -> Value {
+    let offered = opened.cause.decisions().first().map_or(String::new(), ToString::to_string);
+    [
+        ("id", Value::from(opened.id.to_string())),
+        ("cause", opened.cause.as_str().into()),
+        ("subject", opened.subject.as_str().into()),
+        ("needs_decision", opened.cause.needs_a_decision().into()),
+        ("decide", offered.into()),
     ]
     .into_iter()
     .collect()

@@ -35,6 +35,8 @@ pub enum About {
     Objection,
     /// Each check that the charter requires of a proposal: also `check`.
     Check,
+    /// Each open escalation about the circle or one of its proposals: `circle`, `confirmer`, `escalation`.
+    Escalation,
 }
 
 /// Who owes once a rule denies.
@@ -122,6 +124,13 @@ pub fn fill(template: &str, view: &View) -> String {
     }
     out.push_str(rest);
     out
+}
+
+impl About {
+    /// Whether it is about one proposal of the circle, so that there is a producer and reviewers.
+    pub fn has_proposal(self) -> bool {
+        !matches!(self, Self::Circle | Self::Escalation)
+    }
 }
 
 impl fmt::Display for Moment {

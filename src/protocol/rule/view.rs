@@ -23,7 +23,7 @@ pub enum Value {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
     /// `circle`, `confirmer`, and by what the rule is about `proposal`, `review`, `objection`,
-    /// `check`.
+    /// `check`, `escalation`.
     pub words: BTreeMap<&'static str, Value>,
 }
 
@@ -126,6 +126,15 @@ pub const FIELDS: &[(&str, Kind, &str)] = &[
         "the last report on the current version: \"passed\", \"failed\", \"skipped\", or \"missing\" where there is none",
     ),
     ("check.by", Kind::Text, "who reported it; empty where nobody did"),
+    ("escalation.id", Kind::Text, "the id of an open escalation, such as e1"),
+    ("escalation.cause", Kind::Text, "why it is before a person, such as \"round-limit\" or \"asked\""),
+    ("escalation.subject", Kind::Text, "what it is about"),
+    (
+        "escalation.needs_decision",
+        Kind::Bool,
+        "whether work waits for the person's decision; of a stall, something overdue or a recovery one is only told",
+    ),
+    ("escalation.decide", Kind::Text, "the decision that is offered first"),
 ];
 
 impl From<bool> for Value {
