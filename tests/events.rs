@@ -17,8 +17,8 @@ use countersign::protocol::event::Unreadable;
 use countersign::protocol::name::{Digest, Lens, MemberName, ProposalName};
 use countersign::protocol::review::{
     Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry,
-    Confirmed, CountedApproval, Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed, ReviewerExcused,
-    ReviewerReplaced, Run, VersionRead, Withdrawn,
+    Confirmed, CountedApproval, DissentCalled, Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed,
+    ReviewerExcused, ReviewerReplaced, Run, VersionRead, Withdrawn,
 };
 use countersign::protocol::{Answer, CharterAdopted, Event, ObligationKind, PhaseOpened, charter};
 
@@ -179,6 +179,7 @@ fn every_event() -> Vec<Event> {
         Withdrawn { proposal: parser(), version: 2, by: member("app"), reason: "one more look".to_owned() }
             .into(),
         Confirmed { circle: circle(), manifest: digest("b"), by: member("arch") }.into(),
+        DissentCalled { circle: circle(), manifest: digest("b"), proposals: vec![parser()] }.into(),
         reported.clone().into(),
         CheckReported { exit: None, output: None, ..reported }.into(),
         CircleCompleted { circle: circle(), manifest: digest("b"), entries: vec![entry] }.into(),

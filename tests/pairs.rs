@@ -13,7 +13,7 @@ use countersign::protocol::escalation::{Cause, Escalate};
 use countersign::protocol::name::{Actor, Digest, MemberName, Seq};
 use countersign::protocol::review::{
     Approve, Circle, CircleState, Confirm, Note, Object, Overrule, Proposal, Propose, PublishFailure, Read,
-    ReadObjections, ReportPublish, RequirementState, Resolve, SETTLED_BY_STATE, VoteKind, Withdraw,
+    ReadObjections, ReportPublish, RequirementState, Resolve, Run, SETTLED_BY_STATE, VoteKind, Withdraw,
     plainly_met, requirement,
 };
 use countersign::protocol::rule::Rule;
@@ -236,7 +236,8 @@ impl Stage {
             for (name, who) in [("sec approves", "sec"), ("arch approves", "arch")] {
                 let own = proposal.open_objections().filter(|open| open.by.as_str() == who);
                 let resolve = own.map(|open| open.id).collect();
-                let (checked, ran) = (Vec::new(), Vec::new());
+                let ran = Run { command: "cargo test".to_owned(), exit: Some(0), output: None };
+                let (checked, ran) = (Vec::new(), vec![ran]);
                 let reference = reference.clone();
                 line(name, who, Command::Approve(Approve { reference, checked, ran, resolve }));
             }

@@ -23,6 +23,7 @@ shipped![
     "confirm/own-unaccepted",
     "confirm/required-check",
     "confirm/reviewer-ineligible",
+    "confirm/unchecked-consensus",
     "confirm/undelivered",
     "confirm/unread",
     "confirm/unresolved-objection",

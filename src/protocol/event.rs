@@ -10,8 +10,9 @@ use super::deadline::ServerResumed;
 use super::escalation::{Escalated, EscalationClosed, EscalationReminded};
 use super::name::{Digest, PhaseName};
 use super::review::{
-    Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Confirmed, Noted, Objected,
-    ObjectionClosed, ObjectionsRead, Proposed, ReviewerExcused, ReviewerReplaced, VersionRead, Withdrawn,
+    Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Confirmed, DissentCalled,
+    Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed, ReviewerExcused, ReviewerReplaced,
+    VersionRead, Withdrawn,
 };
 use super::{Adopted, charter::Charter};
 
@@ -141,6 +142,8 @@ events! {
     Withdrawn = "withdrawn", 1;
     /// A member reported what came of a required check on a version.
     CheckReported = "check-reported", 1;
+    /// All is approved and nobody attached evidence: a dissent round.
+    DissentCalled = "dissent-called", 1;
     /// A participant confirmed a circle.
     Confirmed = "confirmed", 1;
     /// The last participant confirmed.

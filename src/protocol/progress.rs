@@ -1,11 +1,12 @@
 //! What follows from what just happened, without anybody asking for it: escalations that progress
-//! answered are closed, in the same batch.
+//! answered are closed, and a dissent round is called, in the same batch.
 
 use std::collections::BTreeSet;
 
 use super::escalation::{Cause, Escalation, EscalationClosed};
 use super::event::Event;
 use super::name::CircleName;
+use super::review;
 use super::rule::Judge;
 use super::team::Team;
 use super::time::Time;
@@ -14,7 +15,17 @@ impl Team {
     /// What follows from these events, which were folded in just before. Its own events are stored with
     /// them, and have no consequences themselves.
     pub fn consequences(&self, judge: &dyn Judge, now: Time, events: &[Event]) -> Vec<Event> {
-        if events.is_empty() || self.escalations().open().next().is_none() {
+        if events.is_empty() {
+            return Vec::new();
+        }
+        let mut followed = review::call_dissent(self, judge, events);
+        followed.extend(self.answered_by(judge, now, events));
+        followed
+    }
+
+    /// The escalations that these events answered.
+    fn answered_by(&self, judge: &dyn Judge, now: Time, events: &[Event]) -> Vec<Event> {
+        if self.escalations().open().next().is_none() {
             return Vec::new();
         }
         let moved = Moved::by(self, events);

@@ -661,7 +661,13 @@ fn obeyed(command: &str) -> Vec<String> {
     let command = command.strip_prefix("countersign ").unwrap_or_else(|| panic!("no command: {command}"));
     let command = command.strip_prefix("escalations ").unwrap_or(command);
     // The files of a play's version are told otherwise.
-    words(&command.replace(" --path DIR", "").replace(" --commit HEAD", "").replace("--exit N", "--exit 0"))
+    words(
+        &command
+            .replace(" --path DIR", "")
+            .replace(" --commit HEAD", "")
+            .replace(" --checked PLACE", "")
+            .replace("--exit N", "--exit 0"),
+    )
 }
 
 /// What each member owes, in words.

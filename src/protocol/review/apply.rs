@@ -91,6 +91,11 @@ impl Review {
                     version.checks.insert(reported.name.clone(), CheckReport { by, at, exit, output });
                 }
             }
+            Event::DissentCalled(called) => {
+                if let Some(circle) = self.circles.get_mut(&called.circle) {
+                    circle.dissent = Some(called.manifest.clone());
+                }
+            }
             Event::Confirmed(confirmed) => {
                 if let Some(circle) = self.circles.get_mut(&confirmed.circle) {
                     circle.confirmed.insert(confirmed.by.clone(), confirmed.manifest.clone());
@@ -235,6 +240,7 @@ impl Review {
                 confirmed: BTreeMap::new(),
                 reopened: 0,
                 decided: 0,
+                dissent: None,
                 completed: None,
                 progress_at: at,
             };

@@ -199,6 +199,17 @@ pub struct CheckReported {
     pub by: MemberName,
 }
 
+/// All that was missing is approved, and nobody attached evidence: each who approves is asked for some.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DissentCalled {
+    /// In which circle.
+    pub circle: CircleName,
+    /// Exactly what it held.
+    pub manifest: Digest,
+    /// The proposals that nobody attached evidence to.
+    pub proposals: Vec<ProposalName>,
+}
+
 /// A participant confirmed a circle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confirmed {

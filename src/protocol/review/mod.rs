@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`command`] what may be asked; [`event`] what happened; [`state`] what events add
 //! up to; the decisions, one file a group of verbs ([`propose`](fn@propose), `read`, `vote`,
-//! `closing`, `withdraw`, `check`, `confirm`); `apply`; [`obligations`](fn@obligations); and
+//! `closing`, `withdraw`, `check`, `confirm`, and `dissent`, which follows from a vote); `apply`; [`obligations`](fn@obligations); and
 //! [`requirement`], the one computation behind confirm and explain.
 
 mod apply;
@@ -11,6 +11,7 @@ mod circle;
 mod closing;
 pub mod command;
 mod confirm;
+mod dissent;
 pub mod event;
 mod obligations;
 mod propose;
@@ -26,8 +27,8 @@ pub use command::{
 };
 pub use event::{
     Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry,
-    Confirmed, CountedApproval, Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed, ReviewerExcused,
-    ReviewerReplaced, Run, VersionRead, Withdrawn,
+    Confirmed, CountedApproval, DissentCalled, Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed,
+    ReviewerExcused, ReviewerReplaced, Run, VersionRead, Withdrawn,
 };
 pub use read::read_before;
 pub use requirement::{Requirement, RequirementState};
@@ -39,6 +40,7 @@ pub use state::{
 pub(super) use check::report_check;
 pub(super) use closing::{overrule, overrule_all, resolve};
 pub(super) use confirm::{confirm, report_publish};
+pub(super) use dissent::call as call_dissent;
 pub(super) use obligations::obligations;
 pub use obligations::{SETTLED_BY_STATE, plainly_met};
 pub(super) use propose::propose;

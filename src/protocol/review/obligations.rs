@@ -1,5 +1,6 @@
 //! obligations: what the review's state makes members owe. Each names a command that is accepted.
 
+use super::dissent;
 use super::requirement::{self, RequirementState};
 use super::state::{CheckReport, Circle, Objection, Proposal, Version};
 use crate::protocol::charter::{Charter, Phase, RuleMode};
@@ -44,6 +45,10 @@ pub fn plainly_met(team: &Team, charter: &Charter, circle: &Circle, rule: &str) 
             opened.cause.needs_a_decision()
                 && team.circle_of(opened).is_some_and(|about| about.name == circle.name)
         }),
+        dissent::RULE => {
+            let Some((_, phase)) = charter.phase(&circle.phase) else { return false };
+            current.all(|(proposal, _)| proposal.evidence(phase) > 0 || proposal.approving(phase).is_empty())
+        }
         "confirm/failing-test" => {
             let Some((_, phase)) = charter.phase(&circle.phase) else { return false };
             current.all(|(proposal, _)| {
@@ -313,6 +318,9 @@ fn confirmations(
             }
             let (kind, within) = match requirement.owes() {
                 Owner::Producer => (ObligationKind::Revise, charter.limits.deliver_within),
+                Owner::Reviewers if requirement.rule == dissent::RULE => {
+                    (ObligationKind::AttachEvidence, within)
+                }
                 Owner::Reviewers => (ObligationKind::Review, within),
                 Owner::Confirmer => (ObligationKind::Confirm, within),
                 Owner::Person => (ObligationKind::Decide, within),
@@ -326,7 +334,11 @@ fn confirmations(
                     id,
                     member: owing.clone(),
                     kind,
-                    subject: requirement.subject.clone(),
+                    // What a deadline or a person can look up again.
+                    subject: requirement
+                        .proposal
+                        .as_ref()
+                        .map_or_else(|| requirement.subject.clone(), ToString::to_string),
                     since,
                     due: deadline(since, within),
                     command: requirement.command.clone(),

@@ -203,10 +203,13 @@ impl<'a> Subjects<'a> {
         let revision = team.adopted().map_or(0, |adopted| adopted.revision);
         let proposals: Vec<&Proposal> =
             circle.proposals.iter().filter_map(|name| review.proposal(name)).collect();
-        let views: Vec<Value> =
-            proposals.iter().map(|proposal| proposal_view(charter, proposal, circle, confirmer)).collect();
+        let views: Vec<Value> = proposals
+            .iter()
+            .map(|proposal| proposal_view(charter, phase, proposal, circle, confirmer))
+            .collect();
         let participants = review.participants(charter, circle);
         let produces = proposals.iter().any(|proposal| proposal.producer == *confirmer);
+        let manifest = review.manifest(revision, circle);
         let mut base = View::default();
         base.words.insert(
             "confirmer",
@@ -218,6 +221,7 @@ impl<'a> Subjects<'a> {
                 ("name", Value::from(circle.name.as_str())),
                 ("ref", review.circle_ref(revision, circle).to_string().into()),
                 ("phase", circle.phase.as_str().into()),
+                ("dissent", (circle.dissent.as_ref() == Some(&manifest)).into()),
                 ("participants", participants.iter().map(|member| Value::from(member.as_str())).collect()),
                 ("proposals", Value::List(views.clone())),
             ]
@@ -266,6 +270,10 @@ impl<'a> Subjects<'a> {
             }
             let mut reviewers: Vec<&MemberName> = edges.iter().map(|edge| edge.reviewer).collect();
             reviewers.dedup();
+            let approving = proposal.approving(phase);
+            if !circle.unaccepted.contains(&proposal.name) && !approving.is_empty() {
+                reviewers = approving.into_iter().collect();
+            }
             let (name, view) = (Some(proposal.name.to_string()), with(None));
             subjects.proposals.push(Subject { name, proposal: Some(proposal), reviewers, view });
         }
@@ -304,7 +312,13 @@ impl<'a> Subjects<'a> {
     }
 }
 
-fn proposal_view(charter: &Charter, proposal: &Proposal, circle: &Circle, confirmer: &MemberName) -> Value {
+fn proposal_view(
+    charter: &Charter,
+    phase: &Phase,
+    proposal: &Proposal,
+    circle: &Circle,
+    confirmer: &MemberName,
+) -> Value {
     let ids = |objections: Vec<&Objection>| -> Value {
         objections.into_iter().map(|objection| Value::from(objection.id.to_string())).collect()
     };
@@ -319,12 +333,18 @@ fn proposal_view(charter: &Charter, proposal: &Proposal, circle: &Circle, confir
         ("unpublishable", proposal.publish_failed.is_some().into()),
         ("accepted", (!circle.unaccepted.contains(&proposal.name)).into()),
         ("rounds", proposal.rounds.into()),
+        ("approvals", count(proposal.approving(phase).len())),
+        ("evidence", count(proposal.evidence(phase))),
         ("open_objections", ids(proposal.open_objections().collect())),
         ("unread", ids(proposal.unread().collect())),
         ("confirmer_is_producer", (proposal.producer == *confirmer).into()),
     ]
     .into_iter()
     .collect()
+}
+
+fn count(of: usize) -> Value {
+    i64::try_from(of).unwrap_or(i64::MAX).into()
 }
 
 fn review_view(charter: &Charter, phase: &Phase, proposal: &Proposal, edge: Edge<'_>) -> Value {
@@ -346,7 +366,7 @@ fn review_view(charter: &Charter, phase: &Phase, proposal: &Proposal, edge: Edge
         ("overruled", on_current(|version, reviewer| version.overruled.contains(reviewer)).into()),
         ("approve", proposal.approval_command(phase, reviewer).into()),
         ("unshown", proposal.unshown(phase, reviewer).map(Value::from).collect()),
-        ("evidence", i64::try_from(evidence).unwrap_or(i64::MAX).into()),
+        ("evidence", count(evidence)),
     ]
     .into_iter()
     .collect()

@@ -52,6 +52,8 @@ pub struct Circle {
     pub reopened: u32,
     /// How often a person decided about it.
     pub decided: u32,
+    /// What it held when a dissent round was last called.
+    pub dissent: Option<Digest>,
     /// What it was completed with, once it was.
     pub completed: Option<CircleCompleted>,
     /// When a version, a vote, a resolve, a confirmation or a decision last moved it.
@@ -445,6 +447,20 @@ impl Proposal {
         phase.reviewers_of(&self.producer).filter(|edge| !self.excused.contains(&edge.reviewer)).map(|edge| {
             Edge { reviewer: self.stand_ins.get(&edge.reviewer).unwrap_or(&edge.reviewer), lens: &edge.lens }
         })
+    }
+
+    /// Its reviewers who approve the current version.
+    pub fn approving<'a>(&'a self, phase: &'a Phase) -> BTreeSet<&'a MemberName> {
+        let approves =
+            |reviewer: &&MemberName| self.current().is_some_and(|current| current.approved_by(reviewer));
+        self.edges(phase).map(|edge| edge.reviewer).filter(approves).collect()
+    }
+
+    /// Places checked and commands run that their approvals of the current version name.
+    pub fn evidence(&self, phase: &Phase) -> usize {
+        let Some(current) = self.current() else { return 0 };
+        let approvals = self.approving(phase).into_iter().filter_map(|reviewer| current.vote(reviewer));
+        approvals.map(|approval| approval.checked.len() + approval.ran.len()).sum()
     }
 
     /// The command by which its producer proposes the next version: with an answer to each open objection.
