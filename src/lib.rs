@@ -8,6 +8,7 @@
 //! - [`artifact`]: what versions are made of: commits of a repository, bundles of files.
 //! - [`coordinator`]: one task a team; decides, commits, answers.
 //! - [`home`]: the folder of a server, and who may read what in it.
+//! - [`notify`]: persons are told of escalations: webhooks, commands.
 //! - [`wire`]: the only module that knows protobuf.
 //! - [`server`], [`client`], [`cli`]: they translate, and hold no rules.
 
@@ -19,6 +20,7 @@ pub mod client;
 pub mod coordinator;
 pub mod home;
 pub mod judge;
+pub mod notify;
 pub mod protocol;
 pub mod server;
 pub mod store;

@@ -94,6 +94,10 @@ impl<W: Writer> Writer for Gated<W> {
         self.inner.add_credential(credential)
     }
 
+    fn replace_credentials(&mut self, credential: &Credential) -> Result<(), Fault> {
+        self.inner.replace_credentials(credential)
+    }
+
     fn revoke_credentials(&mut self, team: &TeamName, member: &MemberName, at: Time) -> Result<usize, Fault> {
         self.inner.revoke_credentials(team, member, at)
     }

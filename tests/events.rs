@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use countersign::protocol::artifact::{Artifact, ArtifactKind, Identity, RepoPath};
 use countersign::protocol::deadline::ServerResumed;
 use countersign::protocol::escalation::{
-    Cause, Decision, Escalated, EscalationClosed, EscalationReminded, WaitingOn,
+    Cause, Decision, Escalated, EscalationClosed, EscalationReminded, EscalationSent, WaitingOn,
 };
 use countersign::protocol::event::Unreadable;
 use countersign::protocol::name::{Digest, Lens, MemberName, ProposalName};
@@ -199,6 +199,7 @@ fn every_event() -> Vec<Event> {
         ReviewerExcused { proposal: parser(), reviewer: member("sec"), by: member("dana") }.into(),
         overdue.into(),
         EscalationReminded { id: "e1".parse().unwrap(), level: 1 }.into(),
+        EscalationSent { id: "e1".parse().unwrap(), level: 0, channel: "ops".to_owned() }.into(),
         ServerResumed {
             from: "2026-01-01T09:00:00Z".parse().unwrap(),
             to: "2026-01-01T10:00:00Z".parse().unwrap(),

@@ -54,6 +54,21 @@ pub fn check(path: &RepoPath) -> Result<Vec<u8>, Refused> {
     Ok(bytes)
 }
 
+/// Refuses a path of a commit that could not be laid down anywhere: git itself takes trees with such names
+/// from those who write objects by hand.
+pub fn check_components(path: &RepoPath) -> Result<(), Refused> {
+    let refuse = |why| Err(Refused::UnsafePath { path: path.clone(), why });
+    for component in path.to_bytes().split(|byte| *byte == b'/') {
+        match component {
+            b"" => return refuse("has an empty component"),
+            b"." | b".." => return refuse("has a component \".\" or \"..\""),
+            _ if is_git(component) => return refuse("reaches into a git folder"),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// Whether some file system takes `component` for `.git`: any case; characters that HFS+ ignores;
 /// dots and spaces that Windows drops from the end, its short name, its streams.
 fn is_git(component: &[u8]) -> bool {

@@ -179,6 +179,7 @@ impl Repository {
         for from in if bases.is_empty() { std::slice::from_ref(&empty_tree) } else { &bases } {
             self.collect_paths(from, commit, &mut paths).await?;
         }
+        paths.iter().try_for_each(path::check_components)?;
         let empty = paths.is_empty()
             || match &base {
                 Some(base) => self.merges_to_nothing(base, commit).await?,

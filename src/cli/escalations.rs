@@ -189,6 +189,17 @@ fn described(escalation: &Escalation, fence: &Fence) -> String {
             visible(&waiting.kind)
         ));
     }
+    for delivery in &escalation.deliveries {
+        let channel = visible(&delivery.channel);
+        match &delivery.sent_at {
+            Some(at) => out.push_str(&format!("  told by {channel} at {}\n", time_of(at))),
+            None => out.push_str(&format!("  not told by {channel} yet\n")),
+        }
+        if delivery.failures > 0 {
+            let times = words::counted(delivery.failures.into(), "time");
+            out.push_str(&format!("  {channel} failed {times}: {}\n", visible(&delivery.why)));
+        }
+    }
     if escalation.decision.is_empty() {
         for decision in &escalation.decisions {
             out.push_str(&format!(

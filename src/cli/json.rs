@@ -262,11 +262,24 @@ pub fn escalation(escalation: &proto::Escalation) -> Value {
         "opened_at": time(escalation.opened_at.as_ref()),
         "waiting_on": waiting.collect::<Value>(),
         "reminders": escalation.reminders,
+        "deliveries": escalation.deliveries.iter().map(delivery).collect::<Value>(),
         "state": escalation_state(escalation),
         "decisions": escalation.decisions,
         "decision": or_null(&escalation.decision),
         "answered_by": or_null(&escalation.answered_by),
         "reason": or_null(&escalation.reason),
+    })
+}
+
+/// What became of an escalation at one channel.
+fn delivery(delivery: &proto::Delivery) -> Value {
+    json!({
+        "channel": delivery.channel,
+        "level": delivery.level,
+        "sent_at": time(delivery.sent_at.as_ref()),
+        "failures": delivery.failures,
+        "why": or_null(&delivery.why),
+        "next_at": time(delivery.next_at.as_ref()),
     })
 }
 

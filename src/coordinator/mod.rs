@@ -14,6 +14,7 @@
 //! the log, by the same request id, settles it.
 
 pub mod clock;
+pub mod notifier;
 pub mod presence;
 mod team;
 pub mod token;
@@ -25,6 +26,7 @@ use std::sync::{Arc, RwLock};
 use tokio::sync::{oneshot, watch};
 
 pub use clock::{Clock, HandClock, SystemClock};
+pub use notifier::{Failing, Notice, Notifier, Silent};
 pub use presence::{Presence, Wake, WakeOutcome};
 pub use team::{Done, Refusal, RequestKey, TeamHandle};
 
@@ -48,6 +50,7 @@ struct Inner {
     reader: Arc<dyn Reader>,
     judge: Arc<dyn Judge>,
     clock: Arc<dyn Clock>,
+    notifier: Arc<dyn Notifier>,
     teams: RwLock<BTreeMap<TeamName, TeamHandle>>,
     /// Live credentials by the hash of their token.
     credentials: RwLock<BTreeMap<Digest, (TeamName, MemberName)>>,
@@ -65,7 +68,7 @@ pub enum AddTeamError {
 }
 
 impl Coordinator {
-    /// Reads every team's log, each proved against its chain, and starts the writer.
+    /// Reads every team's log, each proved against its chain, and starts the writer. Nobody is notified.
     ///
     /// Fails with the first log that does not prove itself.
     pub fn start(
@@ -74,6 +77,17 @@ impl Coordinator {
         judge: Arc<dyn Judge>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Fault> {
+        Self::start_notifying(writer, reader, judge, clock, Arc::new(Silent))
+    }
+
+    /// The same, with a way to tell persons what is before them.
+    pub fn start_notifying(
+        writer: Box<dyn Writer>,
+        reader: Arc<dyn Reader>,
+        judge: Arc<dyn Judge>,
+        clock: Arc<dyn Clock>,
+        notifier: Arc<dyn Notifier>,
+    ) -> Result<Self, Fault> {
         let credentials = reader.credentials()?;
         let live = credentials.into_iter().filter(|credential| credential.revoked_at.is_none());
         let inner = Inner {
@@ -81,6 +95,7 @@ impl Coordinator {
             reader,
             judge,
             clock,
+            notifier,
             teams: RwLock::default(),
             credentials: RwLock::new(
                 live.map(|credential| (credential.hash, (credential.team, credential.member))).collect(),
@@ -133,9 +148,6 @@ impl Coordinator {
         member: &MemberName,
         keep: bool,
     ) -> Result<Token, Fault> {
-        if !keep {
-            self.revoke_tokens(team, member).await?;
-        }
         let token = Token::generate().map_err(|error| Fault::Failed { what: error.to_string() })?;
         let credential = Credential {
             hash: token.hash(),
@@ -145,9 +157,16 @@ impl Coordinator {
             revoked_at: None,
         };
         let stored = credential.clone();
-        self.inner.writer.ask(move |writer| writer.add_credential(&stored)).await?;
-        let known = (credential.team, credential.member);
-        self.inner.credentials.write().expect(UNPOISONED).insert(credential.hash, known);
+        let store = move |writer: &mut dyn Writer| {
+            if keep { writer.add_credential(&stored) } else { writer.replace_credentials(&stored) }
+        };
+        self.inner.writer.ask(store).await?;
+        let mut credentials = self.inner.credentials.write().expect(UNPOISONED);
+        if !keep {
+            credentials.retain(|_, known| (&known.0, &known.1) != (team, member));
+        }
+        credentials.insert(credential.hash, (credential.team, credential.member));
+        drop(credentials);
         Ok(token)
     }
 
@@ -184,9 +203,10 @@ impl Coordinator {
     }
 
     fn open(&self, name: &TeamName) -> Result<TeamHandle, Fault> {
-        let Inner { writer, reader, judge, clock, .. } = &*self.inner;
-        let handle =
-            TeamHandle::open(name.clone(), writer.clone(), reader.clone(), judge.clone(), clock.clone())?;
+        let Inner { writer, reader, judge, clock, notifier, .. } = &*self.inner;
+        let (writer, reader, judge) = (writer.clone(), reader.clone(), judge.clone());
+        let (clock, notifier) = (clock.clone(), notifier.clone());
+        let handle = TeamHandle::open(name.clone(), writer, reader, judge, clock, notifier)?;
         self.inner.teams.write().expect(UNPOISONED).insert(name.clone(), handle.clone());
         Ok(handle)
     }

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::notifier::{Deliveries, Failing, Notice, Notifier};
 use super::presence::{LastSeen, Wake};
 use super::writer::{Queued, WriterHandle};
 use super::{Clock, Progress, Progressing, Reply, UNPOISONED};
 use crate::protocol::deadline::ServerResumed;
-use crate::protocol::escalation::Escalated;
-use crate::protocol::name::{Actor, Digest, MemberName, ProposalName, Seq, TeamName};
+use crate::protocol::escalation::{Escalated, ReportSent};
+use crate::protocol::name::{Actor, Digest, EscalationId, MemberName, ProposalName, Seq, TeamName};
 use crate::protocol::review::ReportPublish;
 use crate::protocol::rule::Judge;
 use crate::protocol::time::{Span, Time};
@@ -115,6 +116,7 @@ struct Shared {
     /// How far the log is.
     progress: Progressing,
     seen: Mutex<LastSeen>,
+    deliveries: Mutex<Deliveries>,
     judge: Arc<dyn Judge>,
     clock: Arc<dyn Clock>,
     /// By how much the log was ahead of the clock when it was opened: a wall clock that was set back
@@ -144,6 +146,7 @@ impl TeamHandle {
         reader: Arc<dyn Reader>,
         judge: Arc<dyn Judge>,
         clock: Arc<dyn Clock>,
+        notifier: Arc<dyn Notifier>,
     ) -> Result<Self, Fault> {
         let team = replay(&*reader, &name)?;
         let ahead = team.at() - clock.now();
@@ -154,6 +157,7 @@ impl TeamHandle {
             team: RwLock::new(team),
             progress,
             seen: Mutex::default(),
+            deliveries: Mutex::default(),
             judge,
             clock,
             ahead,
@@ -165,6 +169,7 @@ impl TeamHandle {
             shared,
             writer,
             reader,
+            notifier,
             inbox: handle.inbox.downgrade(),
             recent: Recent::default(),
             epoch: 0,
@@ -229,6 +234,11 @@ impl TeamHandle {
         &*self.shared.judge
     }
 
+    /// The channels that do not take the news of an escalation, as far as this process knows.
+    pub fn failing(&self) -> BTreeMap<(EscalationId, String), Failing> {
+        self.shared.deliveries.lock().expect(UNPOISONED).failing()
+    }
+
     /// Waits until the log is stored up to that place.
     pub async fn wait_until_stored(&self, seq: Seq) -> Result<(), Refusal> {
         let mut progress = self.shared.progress.1.clone();
@@ -259,6 +269,7 @@ struct Task {
     shared: Arc<Shared>,
     writer: WriterHandle,
     reader: Arc<dyn Reader>,
+    notifier: Arc<dyn Notifier>,
     /// The way back to this task, for reports on effects; weak, so that it does not keep it alive.
     inbox: mpsc::WeakSender<Submitted>,
     recent: Recent,
@@ -531,29 +542,99 @@ impl Task {
             if !self.performing.insert(effect.clone()) {
                 continue;
             }
-            let Some(inbox) = self.inbox.upgrade() else { continue };
-            let (mut progress, epoch) = (self.shared.progress.1.clone(), self.epoch);
-            tokio::spawn(async move {
-                // Nothing is done to the world before the log says that it is owed.
-                let void = |progress: &Progress| progress.epoch != epoch;
-                let reached = progress.wait_for(|progress| progress.stored >= seq.0 || void(progress)).await;
-                if reached.map_or(true, |progress| void(&progress)) {
-                    return;
-                }
-                let (reply, _) = oneshot::channel();
-                let command = Command::ReportPublish(perform(effect));
-                // A closed inbox: the server is ending, and does this when it starts again.
-                drop(inbox.send(Submitted { who: Actor::Server, command, request: None, reply }).await);
-            });
+            let performing = Performing {
+                team: self.name.clone(),
+                shared: self.shared.clone(),
+                notifier: self.notifier.clone(),
+                inbox: self.inbox.clone(),
+                epoch: self.epoch,
+            };
+            tokio::spawn(async move { performing.perform(effect, seq).await });
         }
     }
 }
 
-/// Does what is owed, and says how it went. Publishing moves the deliverables' published pointers,
-/// which the report itself does.
-fn perform(effect: Effect) -> ReportPublish {
-    let Effect::Publish { circle, manifest } = effect;
-    ReportPublish { circle, manifest, failure: None }
+/// Something that is being done to the world. It keeps neither the team's task nor the server.
+struct Performing {
+    team: TeamName,
+    shared: Arc<Shared>,
+    notifier: Arc<dyn Notifier>,
+    inbox: mpsc::WeakSender<Submitted>,
+    /// The epoch in which it was owed.
+    epoch: u64,
+}
+
+impl Performing {
+    /// Does what is owed once the log says so up to `seq`, and reports how it went.
+    async fn perform(self, effect: Effect, seq: Seq) {
+        let mut progress = self.shared.progress.1.clone();
+        let void = |progress: &Progress| progress.epoch != self.epoch;
+        let reached = progress.wait_for(|progress| progress.stored >= seq.0 || void(progress)).await;
+        if reached.map_or(true, |progress| void(&progress)) {
+            return;
+        }
+        let command = match &effect {
+            // Publishing moves the deliverables' published pointers, which the report itself does.
+            Effect::Publish { circle, manifest } => {
+                let (circle, manifest) = (circle.clone(), manifest.clone());
+                Command::ReportPublish(ReportPublish { circle, manifest, failure: None })
+            }
+            Effect::Notify { escalation, level, channel } => {
+                let Some(report) = self.notify(&effect, *escalation, *level, channel).await else { return };
+                Command::ReportSent(report)
+            }
+        };
+        let (reply, _) = oneshot::channel();
+        let Some(inbox) = self.inbox.upgrade() else { return };
+        // A closed inbox: the server is ending, and does this when it starts again.
+        drop(inbox.send(Submitted { who: Actor::Server, command, request: None, reply }).await);
+    }
+
+    /// Sends the news until it is taken, with longer and longer pauses; nothing once it is not owed any
+    /// longer.
+    async fn notify(
+        &self,
+        effect: &Effect,
+        escalation: EscalationId,
+        level: u32,
+        channel: &str,
+    ) -> Option<ReportSent> {
+        let report = || Some(ReportSent { escalation, level, channel: channel.to_owned() });
+        let deliveries = || self.shared.deliveries.lock().expect(UNPOISONED);
+        while self.shared.progress.1.borrow().epoch == self.epoch {
+            if deliveries().was_sent(escalation, level, channel) {
+                return report();
+            }
+            let Some(notice) = self.notice(effect, escalation, level, channel) else {
+                deliveries().dropped(escalation, channel);
+                return None;
+            };
+            let Err(why) = self.notifier.send(&notice).await else {
+                deliveries().sent(escalation, level, channel);
+                return report();
+            };
+            tracing::warn!(team = %self.team, %escalation, channel, why, "the news was not taken");
+            let again = deliveries().failed(escalation, channel, why, self.shared.clock.now());
+            self.shared.clock.wait_until(again).await;
+        }
+        None
+    }
+
+    /// What is to be told, while it is still owed.
+    fn notice(&self, effect: &Effect, id: EscalationId, level: u32, channel: &str) -> Option<Notice> {
+        let team = self.shared.team.read().expect(UNPOISONED);
+        let charter = &team.adopted()?.charter;
+        let owed = team.effects().contains(effect);
+        let (escalation, known) = (team.escalations().get(id)?, charter.channels.get(channel)?);
+        owed.then(|| Notice {
+            team: self.team.clone(),
+            name: channel.to_owned(),
+            channel: known.clone(),
+            escalation: escalation.clone(),
+            level,
+            at: self.shared.clock.now(),
+        })
+    }
 }
 
 /// A proposal around which these events can have changed what is owed.

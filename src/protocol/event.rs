@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::deadline::ServerResumed;
-use super::escalation::{Escalated, EscalationClosed, EscalationReminded};
+use super::escalation::{Escalated, EscalationClosed, EscalationReminded, EscalationSent};
 use super::name::{Digest, PhaseName};
 use super::review::{
     Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Confirmed, DissentCalled,
@@ -160,6 +160,8 @@ events! {
     Escalated = "escalated", 1;
     /// A person was asked once more.
     EscalationReminded = "escalation-reminded", 1;
+    /// A channel took the news of an escalation.
+    EscalationSent = "escalation-sent", 1;
     /// An escalation was answered, or closed by progress.
     EscalationClosed = "escalation-closed", 1;
     /// A server runs again; the time in between counts towards no deadline.

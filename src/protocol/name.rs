@@ -62,10 +62,22 @@ pub fn push_visible(out: &mut String, c: char) {
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}')
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fdd0}'..='\u{fdef}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+        || u32::from(c) & 0xfffe == 0xfffe
+}
+
+/// The words that remedies and help texts write where a text or a command of one's own belongs.
+pub const PLACEHOLDERS: [&str; 4] = ["TEXT", "CMD", "…", "..."];
+
+/// Whether a text says nothing: it is empty, or nothing in it shows, or it is a placeholder that was left
+/// as it stood.
+pub fn says_nothing(text: &str) -> bool {
+    let nothing = |c: char| c.is_whitespace() || is_hidden(c);
+    text.chars().all(nothing) || PLACEHOLDERS.contains(&text.trim_matches(nothing))
 }
 
 /// What two names that look alike have in common: separators dropped, and characters that are
@@ -616,6 +628,43 @@ mod tests {
         for bad in ["o0", "o01", "o", "1", "o-1", "o4294967296"] {
             assert!(bad.parse::<ObjectionId>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn what_does_not_show_is_hidden_and_says_nothing() {
+        let unseen = [
+            '\u{0}',
+            '\u{9b}',
+            '\u{ad}',
+            '\u{34f}',
+            '\u{115f}',
+            '\u{17b4}',
+            '\u{200b}',
+            '\u{202e}',
+            '\u{2066}',
+            '\u{2800}',
+            '\u{3164}',
+            '\u{fdd0}',
+            '\u{fe0f}',
+            '\u{feff}',
+            '\u{fffe}',
+            '\u{1d173}',
+            '\u{1ffff}',
+            '\u{e0041}',
+            '\u{e0100}',
+        ];
+        for c in unseen {
+            assert!(is_hidden(c), "{c:?}");
+            assert!(says_nothing(&format!(" {c}\n")), "{c:?}");
+            assert!(!shown(&c.to_string(), 10).contains(c), "{c:?}");
+        }
+        for c in ['a', 'ß', '語', '🙂', '\u{300}', '\u{fffd}'] {
+            assert!(!is_hidden(c) && !says_nothing(&c.to_string()), "{c:?}");
+        }
+        for text in ["", " ", "TEXT", "CMD", " … ", "..."] {
+            assert!(says_nothing(text), "{text:?}");
+        }
+        assert!(!says_nothing("TEXT is missing"));
     }
 
     #[test]

@@ -200,22 +200,22 @@ rejections! {
     /// Too many versions followed an objected one; it is before a person.
     RoundLimit { proposal: ProposalName, rounds: u32, limit: u32, escalation: String } = "ROUND_LIMIT", Limit,
         format!("{proposal} went through {rounds} rounds; the limit is {limit}"),
-        format!("a person decides: countersign escalations answer {escalation} --decide raise-limit --reason \"…\"");
+        format!("a person decides: countersign escalations answer {escalation} --decide raise-limit --reason TEXT");
 
     /// Withdrawn too often; it is before a person.
     FlipLimit { proposal: ProposalName, flips: u32, limit: u32, escalation: String } = "FLIP_LIMIT", Limit,
         format!("{proposal} was withdrawn {flips} times; the limit is {limit}"),
-        format!("a person decides: countersign escalations answer {escalation} --decide raise-limit --reason \"…\"");
+        format!("a person decides: countersign escalations answer {escalation} --decide raise-limit --reason TEXT");
 
     /// The reviewer changed its vote on this version too often; it is before a person.
     VoteLimit { reference: VersionRef, changes: u32, limit: u32, escalation: String } = "VOTE_LIMIT", Limit,
         format!("the vote on {reference} was changed {changes} times; the limit is {limit}"),
-        format!("a person decides: countersign escalations answer {escalation} --decide raise-limit --reason \"…\"");
+        format!("a person decides: countersign escalations answer {escalation} --decide raise-limit --reason TEXT");
 
     /// The reviewer left too many notes on this version.
     NoteLimit { reference: VersionRef, notes: u32, limit: u32 } = "NOTE_LIMIT", Limit,
         format!("there are {notes} notes of this reviewer on {reference}; the limit is {limit}"),
-        format!("object instead: countersign object {reference} \"…\"");
+        format!("object instead: countersign object {reference} TEXT");
 
     /// The version isn't the current one.
     StaleVersion { given: VersionRef, current: VersionRef } = "STALE_VERSION", Conflict,
@@ -243,7 +243,7 @@ rejections! {
         if on_this_version.is_empty() {
             format!("run: {approval}")
         } else {
-            format!("wait for a newer version, or run: countersign resolve {} --mistaken --reason \"…\"", on_this_version[0])
+            format!("wait for a newer version, or run: countersign resolve {} --mistaken --reason TEXT", on_this_version[0])
         };
 
     /// The reviewer's own failing test isn't shown to pass on this version.
@@ -274,7 +274,7 @@ rejections! {
     /// The circle is complete: its votes and versions are final.
     CircleComplete { circle: String, state: String } = "CIRCLE_COMPLETE", Precondition,
         format!("{circle} is {state}: its votes and versions are final"),
-        "take it up in the next phase, or put it before a person: countersign escalate".to_owned();
+        format!("take it up in the next phase, or put it before a person: countersign escalate {circle} TEXT");
 
     /// There is no text.
     EmptyText { what: String } = "EMPTY_TEXT", Malformed,
@@ -284,7 +284,7 @@ rejections! {
     /// There is no reason.
     ReasonRequired { verb: String } = "REASON_REQUIRED", Malformed,
         format!("to {verb} needs a reason"),
-        "give one: --reason \"…\"".to_owned();
+        "give one: --reason TEXT".to_owned();
 
     /// The objection is closed already.
     ObjectionClosed { objection: ObjectionId, how: String } = "OBJECTION_CLOSED", Precondition,
@@ -299,7 +299,7 @@ rejections! {
     /// No newer version answers the objection.
     NothingChanged { objection: ObjectionId, version: u32 } = "NOTHING_CHANGED", Precondition,
         format!("no version has followed version {version}, to which {objection} was raised"),
-        format!("wait for one, or run: countersign resolve {objection} --mistaken --reason \"…\"");
+        format!("wait for one, or run: countersign resolve {objection} --mistaken --reason TEXT");
 
     /// There is no version to withdraw.
     NothingToWithdraw { proposal: ProposalName, state: String } = "NOTHING_TO_WITHDRAW", Precondition,

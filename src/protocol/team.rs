@@ -7,7 +7,9 @@ use super::charter::Charter;
 use super::deadline::{self, Deadlines, ServerResumed};
 use super::escalation::{self, Escalated, Escalations};
 use super::event::{CharterAdopted, Event, PhaseOpened};
-use super::name::{Actor, CircleName, Digest, MemberName, ProposalName, Seq, shown};
+use super::name::{
+    Actor, CircleName, Digest, EscalationId, MemberName, ProposalName, Seq, says_nothing, shown,
+};
 use super::obligation::{Obligation, ObligationKind, deadline};
 use super::ownership::Ownership;
 use super::rejection::{Rejection, Violation};
@@ -58,6 +60,7 @@ pub enum Command {
     ReportPublish(review::ReportPublish),
     Escalate(escalation::Escalate),
     AnswerEscalation(escalation::Answer),
+    ReportSent(escalation::ReportSent),
     TimePassed,
     ResumeServer(ServerResumed),
 }
@@ -91,6 +94,15 @@ pub enum Effect {
         circle: CircleName,
         /// Exactly what it holds.
         manifest: Digest,
+    },
+    /// A person is to be told of an escalation: send it, then report.
+    Notify {
+        /// The escalation.
+        escalation: EscalationId,
+        /// Its opening, 0, or a reminder: 1, 2, 3…
+        level: u32,
+        /// The charter's channel.
+        channel: String,
     },
 }
 
@@ -179,6 +191,7 @@ impl Team {
             (Actor::Server, Command::ReportPublish(report)) => {
                 return review::report_publish(self, charter, report);
             }
+            (Actor::Server, Command::ReportSent(report)) => return escalation::report_sent(self, report),
             (Actor::Server, Command::TimePassed) => return deadline::time_passed(self, charter, judge, now),
             (Actor::Server, Command::ResumeServer(resumed)) => return deadline::resumed(self, resumed),
             (Actor::Member(by), _) if charter.members.contains_key(by) => by,
@@ -207,6 +220,7 @@ impl Team {
             Command::AnswerEscalation(command) => escalation::answer(ask, command),
             Command::Adopt(_)
             | Command::ReportPublish(_)
+            | Command::ReportSent(_)
             | Command::TimePassed
             | Command::ResumeServer(_) => Decision::refuse(Violation::NotAPerson {
                 verb: "do what is the server's own".to_owned(),
@@ -237,6 +251,7 @@ impl Team {
                 }
                 self.escalations.closed(closed);
             }
+            Event::EscalationSent(sent) => self.escalations.sent(at, sent),
             Event::EscalationReminded(reminded) => self.escalations.reminded(at, reminded),
             Event::ServerResumed(resumed) => self.deadlines.resumed(resumed),
             _ => {}
@@ -296,7 +311,9 @@ impl Team {
 
     /// What the server owes the world.
     pub fn effects(&self) -> Vec<Effect> {
-        self.review.effects()
+        let mut effects = self.review.effects();
+        effects.extend(self.adopted.iter().flat_map(|adopted| escalation::owed(self, &adopted.charter)));
+        effects
     }
 
     fn decisions_owed(&self, charter: &Charter, owed: &mut Vec<Obligation>) {
@@ -351,7 +368,7 @@ impl<'a> Ask<'a> {
 
     /// Refuses a missing reason.
     pub(super) fn check_reason(&self, verb: &str, reason: &str, unmet: &mut Vec<Violation>) {
-        if reason.trim().is_empty() {
+        if says_nothing(reason) {
             unmet.push(Violation::ReasonRequired { verb: verb.to_owned() });
         }
         self.check_text("reason", reason, unmet);

@@ -7,11 +7,12 @@ use tonic::{Request, Response, Status};
 use super::answer::{Failure, wakes};
 use super::call::{Call, answered, request_key};
 use super::shared::Shared;
+use crate::coordinator::TeamHandle;
 use crate::protocol::name::EscalationId;
 use crate::protocol::time::Time;
 use crate::protocol::{Answer, Command, Team};
 use crate::wire::proto::escalation_service_server::EscalationService;
-use crate::wire::{Arguments, command, escalation, proto};
+use crate::wire::{Arguments, command, escalation, proto, timestamp};
 
 /// Escalations of one page where the caller doesn't say, and at most.
 const PAGE: usize = 100;
@@ -93,8 +94,31 @@ async fn list(
         let listed = found.into_iter().map(|one| escalation::escalation(team, judge, now, one)).collect();
         (listed, last.unwrap_or_default())
     };
-    let ((escalations, next_page_token), seq) = call.team.read(look).await?;
+    let ((mut escalations, next_page_token), seq): ((Vec<proto::Escalation>, String), _) =
+        call.team.read(look).await?;
+    show_failing(&call.team, &mut escalations);
     Ok(proto::ListEscalationsResponse { sequence: seq.0, escalations, next_page_token })
+}
+
+/// Beside what the log says was sent: the channels that don't take it.
+pub(super) fn show_failing(team: &TeamHandle, escalations: &mut [proto::Escalation]) {
+    for ((id, channel), failing) in team.failing() {
+        let id = id.to_string();
+        let Some(escalation) = escalations.iter_mut().find(|known| known.id == id) else { continue };
+        let known = escalation.deliveries.iter_mut().find(|delivery| delivery.channel == channel);
+        let failed = proto::Delivery {
+            failures: failing.attempts,
+            why: failing.why,
+            next_at: Some(timestamp(failing.next_at)),
+            ..Default::default()
+        };
+        match known {
+            Some(known) => {
+                *known = proto::Delivery { channel, level: known.level, sent_at: known.sent_at, ..failed }
+            }
+            None => escalation.deliveries.push(proto::Delivery { channel, ..failed }),
+        }
+    }
 }
 
 /// What the caller asked for, within bounds; 0 is the default.

@@ -40,6 +40,7 @@ use tonic_health::server::HealthReporter;
 use crate::coordinator::{Clock, Coordinator};
 use crate::home::{Home, HomeFault, ServerFile};
 use crate::judge::CelJudge;
+use crate::notify::Channels;
 use crate::store::Fault;
 use crate::store::sqlite::SqliteStore;
 use crate::wire::proto;
@@ -194,7 +195,9 @@ pub async fn start(options: Options) -> Result<Running, StartFault> {
     let addr = listener.local_addr().map_err(in_use)?;
     writer.set_holder(&format!("process {process} at {addr}"))?;
     let judge = Arc::new(CelJudge::shipped());
-    let coordinator = Coordinator::start(Box::new(writer), Arc::new(reader), judge, clock.clone())?;
+    let notifier = Arc::new(Channels::of(&home));
+    let (writer, reader) = (Box::new(writer), Arc::new(reader));
+    let coordinator = Coordinator::start_notifying(writer, reader, judge, clock.clone(), notifier)?;
     let shared = Arc::new(Shared::new(coordinator, home, operator));
     if let Err(fault) = open_teams(&shared).await {
         shared.coordinator.clone().shutdown().await;

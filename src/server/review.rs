@@ -8,6 +8,7 @@ use tonic::{Code, Request, Response, Status};
 use super::answer::{Failure, wakes};
 use super::call::{Call, TIME_MAX, answered, request_key};
 use super::check::report_check;
+use super::escalation::show_failing;
 use super::facts;
 use super::pin::Pin;
 use super::shared::Shared;
@@ -285,7 +286,9 @@ async fn get_status(
         status_with_reason(Code::DeadlineExceeded, "SEQUENCE_NOT_REACHED", message, &[])
     })??;
     let look = |team: &Team, now: Time| status::status(team, call.team.judge(), now, &call.member);
-    Ok(call.team.read(look).await?.0)
+    let mut status = call.team.read(look).await?.0;
+    show_failing(&call.team, &mut status.escalations);
+    Ok(status)
 }
 
 async fn explain(call: Call, request: proto::ExplainRequest) -> Result<proto::ExplainResponse, Failure> {

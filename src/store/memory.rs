@@ -193,6 +193,18 @@ impl Writer for MemoryWriter {
         Ok(())
     }
 
+    fn replace_credentials(&mut self, credential: &Credential) -> Result<(), Fault> {
+        // First what can be refused.
+        self.add_credential(credential)?;
+        let mut state = self.store.locked();
+        let before = state.credentials.iter_mut().filter(|known| {
+            let same = known.team == credential.team && known.member == credential.member;
+            same && known.revoked_at.is_none() && known.hash != credential.hash
+        });
+        before.for_each(|known| known.revoked_at = Some(credential.issued_at));
+        Ok(())
+    }
+
     fn revoke_credentials(&mut self, team: &TeamName, member: &MemberName, at: Time) -> Result<usize, Fault> {
         let mut state = self.store.locked();
         if !state.teams.contains_key(team) {

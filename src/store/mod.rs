@@ -204,6 +204,9 @@ pub trait Writer: Send {
     /// Stores a credential.
     fn add_credential(&mut self, credential: &Credential) -> Result<(), Fault>;
 
+    /// Stores a credential in the place of those before it, which end as it begins: both, or neither.
+    fn replace_credentials(&mut self, credential: &Credential) -> Result<(), Fault>;
+
     /// Ends every credential of that member that is not ended yet; says how many.
     fn revoke_credentials(&mut self, team: &TeamName, member: &MemberName, at: Time) -> Result<usize, Fault>;
 }

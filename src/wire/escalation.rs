@@ -29,6 +29,16 @@ pub fn escalation(team: &Team, judge: &dyn Judge, now: Time, escalation: &Escala
         state: state.into(),
         waiting_on: waiting.iter().map(waiting_on).collect(),
         reminders: escalation.reminders(),
+        deliveries: escalation
+            .sent
+            .iter()
+            .map(|(channel, (level, at))| proto::Delivery {
+                channel: channel.clone(),
+                level: *level,
+                sent_at: Some(timestamp(*at)),
+                ..Default::default()
+            })
+            .collect(),
         decisions: super::texts(opened.cause.decisions()),
         decision: closed.and_then(|closed| closed.decision).map(|made| made.to_string()).unwrap_or_default(),
         answered_by: closed

@@ -107,7 +107,7 @@ impl Site {
         Self { folder, home, clock, tokens: BTreeMap::new(), running: None }
     }
 
-    async fn add_team(&mut self, charter: &str) {
+    pub async fn add_team(&mut self, charter: &str) {
         let folder = self.folder.path();
         let clock = self.clock.clone();
         let adding = operator::add_team_by(clock, &self.home, "charter.toml", charter.as_bytes(), folder);

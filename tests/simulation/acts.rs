@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use countersign::protocol::artifact::{ArtifactFacts, Identity, Place, RepoPath};
-use countersign::protocol::escalation::{self, Decision};
+use countersign::protocol::escalation::{self, Decision, ReportSent};
 use countersign::protocol::name::{
     Actor, CircleRef, Digest, DigestPrefix, EscalationId, MemberName, ObjectionId, ProposalName, Subject,
     VersionRef,
@@ -201,8 +201,15 @@ impl World<'_> {
     /// The server does what it owes the world, or reports what is long past.
     fn publish(&mut self) -> Verdict {
         let effects = self.team.effects();
-        let Some(Effect::Publish { circle, mut manifest }) = self.dice.pick(&effects).cloned() else {
-            return Ok(());
+        let (circle, mut manifest) = match self.dice.pick(&effects).cloned() {
+            None => return Ok(()),
+            Some(Effect::Publish { circle, manifest }) => (circle, manifest),
+            Some(Effect::Notify { escalation, level, channel }) => {
+                let report = Command::ReportSent(ReportSent { escalation, level, channel });
+                self.perform(&Actor::Server, &report)?;
+                // Reported once more after a crash, it is recorded once.
+                return self.perform(&Actor::Server, &report).map(drop);
+            }
         };
         let held = self.team.review().circle(&circle).map(|circle| circle.proposals.clone());
         let held = held.unwrap_or_default();

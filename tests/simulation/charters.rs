@@ -30,11 +30,12 @@ pub fn random(dice: &mut Dice) -> String {
         dice.between(1, 2),
         dice.between(48, 64),
     );
+    text.push_str("[channels.ops]\ncommand = \"notify\"\n");
     for name in producers.iter().chain(reviewers).chain(humans) {
         let _ =
             writeln!(text, "[members.{name}]\nemails = [\"{name}@example.org\", \"{name}@home.example\"]");
         if humans.contains(name) {
-            text.push_str("kind = \"human\"\n");
+            text.push_str("kind = \"human\"\nnotify = [\"ops\"]\n");
         }
         if dice.percent(60) {
             let _ = writeln!(text, "owns = [\"src/{name}/**\", \"{name}.md\"]");

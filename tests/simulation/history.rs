@@ -198,6 +198,14 @@ impl History {
         stretches.map(|(from, to)| (to - from).max(0)).sum()
     }
 
+    /// Whether a channel took the news of an escalation at that level.
+    pub fn was_sent(&self, id: &str, level: u32, channel: &str) -> bool {
+        self.facts().any(|(_, _, fact)| {
+            matches!(fact, Fact::Sent(event)
+                if event.id == id && event.level == level && event.channel == channel)
+        })
+    }
+
     /// How often a person was reminded of an escalation.
     pub fn reminders(&self, id: &str) -> u32 {
         let of = |fact: &Fact| match fact {

@@ -155,7 +155,7 @@ impl Oracle {
                 demand!("G12", complete != stored.is_empty(), "a report on {subject} counts once");
             }
             // Nothing may be late, and nothing wait.
-            "time" | "resume" => {}
+            "time" | "resume" | "sent" => {}
             verb => demand!("G7", !stored.is_empty(), "{verb} was accepted and nothing came of it"),
         }
         Ok(())
@@ -266,6 +266,12 @@ impl Oracle {
                 let cap = self.limits().escalation_reminders;
                 let next = event.level == before + 1 && event.level <= cap;
                 demand!("G13", next, "{}: reminder {} after {before} of {cap}", event.id, event.level);
+            }
+            Fact::Sent(event) => {
+                let known = asked.verb == "sent" && asked.subject == event.id && asked.by == ":server";
+                demand!("G13", known, "{} was sent by {}", event.id, asked.by);
+                let again = self.history.was_sent(&event.id, event.level, &event.channel);
+                demand!("G13", !again, "{} was sent twice by {}", event.id, event.channel);
             }
             Fact::Resumed(event) => {
                 let known = asked.verb == "resume" && event.from < event.to && event.to <= entry.at;

@@ -249,6 +249,13 @@ pub struct EscalationReminded {
 }
 
 #[derive(Debug, Deserialize)]
+pub struct EscalationSent {
+    pub id: String,
+    pub level: u32,
+    pub channel: String,
+}
+
+#[derive(Debug, Deserialize)]
 pub struct ServerResumed {
     pub from: i64,
     pub to: i64,
@@ -304,6 +311,7 @@ facts! {
     "escalated" => Escalated(Escalated),
     "escalation-closed" => EscalationClosed(EscalationClosed),
     "escalation-reminded" => Reminded(EscalationReminded),
+    "escalation-sent" => Sent(EscalationSent),
     "server-resumed" => Resumed(ServerResumed),
     "reviewer-replaced" => Replaced(HandedOver),
     "reviewer-excused" => Excused(HandedOver),

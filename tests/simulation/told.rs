@@ -11,7 +11,9 @@ use super::world::World;
 
 /// The command behind a printed one.
 pub fn command(world: &mut World<'_>, line: &str) -> Result<Command, String> {
-    let words = words(line);
+    // Whoever obeys says something of their own.
+    let line_said = line.replace("=TEXT", "=done").replace(" TEXT", " done").replace(" CMD", " true");
+    let words = words(&line_said);
     let texts: Vec<&str> = words.iter().map(String::as_str).collect();
     let ["countersign", verb, rest @ ..] = texts.as_slice() else {
         return Err(format!("no command: {line}"));

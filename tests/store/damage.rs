@@ -237,6 +237,60 @@ fn rows_that_are_missing_are_named() {
 }
 
 #[test]
+fn what_stands_beside_the_logs_is_proved_with_them() {
+    let whole = home();
+    let beside = |folder: &TempDir| SqliteReader::open_read_only(folder.path())?.verify_home();
+    beside(&whole).unwrap();
+
+    let gone = copy_of(whole.path());
+    sql(
+        &gone,
+        "DELETE FROM log WHERE team = 2; DELETE FROM credentials WHERE team = 2; DELETE FROM teams WHERE id = 2",
+    );
+    assert_cut(beside(&gone), "other", 0, ROWS);
+
+    let edited = copy_of(whole.path());
+    sql(&edited, "UPDATE credentials SET member = 'dana' WHERE team = 1");
+    assert!(beside(&edited).unwrap_err().to_string().contains("does not match its seal"));
+}
+
+#[test]
+fn a_damaged_line_of_the_witness_hides_no_cut_log() {
+    const SLOT: usize = 256;
+    const LAST: u64 = ROWS + 1;
+    let whole = tempfile::tempdir().unwrap();
+    let (mut writer, reader) = fill(whole.path());
+    writer.commit(&single_rows(&team("demo"), LAST, 1)).unwrap()[0].as_ref().unwrap();
+    drop((writer, reader));
+    let witness = fs::read(whole.path().join("witness")).unwrap();
+    // The first team's pair: the line of the last row stands in one half, of the commit before in the other.
+    let names = |half: &usize| {
+        let line = String::from_utf8_lossy(&witness[half * SLOT..][..SLOT]).into_owned();
+        line.split_whitespace().any(|word| word == format!("{LAST:020}"))
+    };
+    let newest = (0..2).find(names).expect("the last row is witnessed");
+    let damaged = |half: usize, last: u64| {
+        let folder = copy_of(whole.path());
+        let mut bytes = witness.clone();
+        bytes[half * SLOT + 20] ^= 1;
+        fs::write(folder.path().join("witness"), bytes).unwrap();
+        sql(&folder, &format!("DELETE FROM log WHERE team = 1 AND seq > {last}"));
+        [verify(&folder, "demo").map(drop), open(&folder)]
+    };
+    for refused in damaged(newest, LAST - 1) {
+        assert!(matches!(refused, Err(Fault::Witness { .. })), "{refused:?}");
+    }
+    // A line that a crash tore is no more than that: the log reaches past the other.
+    for fine in damaged(newest, LAST) {
+        fine.unwrap();
+    }
+    // The older line was torn and never written again, or a byte of it was changed: who can tell?
+    for refused in damaged(1 - newest, LAST) {
+        assert!(matches!(refused, Err(Fault::Witness { .. })), "{refused:?}");
+    }
+}
+
+#[test]
 fn a_request_that_the_index_lost_is_found() {
     let folder = home();
     // The index is rebuilt without one row, and then given its true text again.

@@ -11,7 +11,7 @@ use countersign::protocol::escalation::{self, Decision};
 use countersign::protocol::name::{Actor, Digest, Malformed, ProposalName, VersionRef};
 use countersign::protocol::review::{self, NamedPlace, Requirement, Run, requirement};
 use countersign::protocol::time::{Span, Time};
-use countersign::protocol::{Adopt, Answer, Command, Team, Violation, charter};
+use countersign::protocol::{Adopt, Answer, Command, Effect, Team, Violation, charter};
 use countersign::store::memory::MemoryStore;
 use sha2::{Digest as _, Sha256};
 use tokio::runtime::Runtime;
@@ -223,7 +223,8 @@ impl Stage for Coordinated {
         let outcome = self.runtime.block_on(async {
             let done = self.team.submit(who, command, key).await;
             // What the server owes the world is done before anybody looks again.
-            while !self.team.peek(|team| team.effects().is_empty()) {
+            let publishes = |effect: &Effect| matches!(effect, Effect::Publish { .. });
+            while self.team.peek(|team| team.effects().iter().any(publishes)) {
                 tokio::task::yield_now().await;
             }
             done

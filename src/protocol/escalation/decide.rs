@@ -8,7 +8,7 @@ use super::{
 };
 use crate::protocol::answer::Answer;
 use crate::protocol::event::Event;
-use crate::protocol::name::MemberName;
+use crate::protocol::name::{MemberName, says_nothing};
 use crate::protocol::rejection::{Rejection, Violation};
 use crate::protocol::review::{self, Objection, Proposal, ReviewerExcused, ReviewerReplaced};
 use crate::protocol::team::{Ask, Decision};
@@ -25,7 +25,7 @@ pub(in crate::protocol) fn escalate(ask: Ask<'_>, command: &Escalate) -> Decisio
             ask.unknown(&command.subject, known.chain(review.circles().map(|circle| circle.name.as_str()))),
         );
     }
-    if command.text.trim().is_empty() {
+    if says_nothing(&command.text) {
         unmet.push(Violation::EmptyText { what: "text".to_owned() });
     }
     ask.check_text("text", &command.text, &mut unmet);

@@ -4,6 +4,7 @@
 //! This is the one place through which domains put something before a person.
 
 mod decide;
+mod outbox;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,6 +16,8 @@ use super::obligation::{Obligation, ObligationKind};
 use super::time::Time;
 
 pub(super) use decide::{answer, escalate};
+pub use outbox::ReportSent;
+pub(super) use outbox::{owed, report_sent};
 
 /// Why something is before a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -223,6 +226,17 @@ pub struct EscalationReminded {
     pub level: u32,
 }
 
+/// A channel took the news of an escalation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EscalationSent {
+    /// Of which escalation.
+    pub id: EscalationId,
+    /// Of its opening, 0, or of a reminder: 1, 2, 3…
+    pub level: u32,
+    /// By which channel.
+    pub channel: String,
+}
+
 /// An escalation was answered, or closed by progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EscalationClosed {
@@ -271,6 +285,8 @@ pub struct Escalation {
     pub opened_at: Time,
     /// How often the person was reminded, and when last.
     pub reminded: Option<(u32, Time)>,
+    /// The latest level that each channel took, and when.
+    pub sent: BTreeMap<String, (u32, Time)>,
     /// How it ended, once it did.
     pub closed: Option<EscalationClosed>,
 }
@@ -336,7 +352,13 @@ impl Escalations {
     }
 
     pub(super) fn opened(&mut self, at: Time, event: &Escalated) {
-        let escalation = Escalation { opened: event.clone(), opened_at: at, reminded: None, closed: None };
+        let escalation = Escalation {
+            opened: event.clone(),
+            opened_at: at,
+            reminded: None,
+            sent: BTreeMap::new(),
+            closed: None,
+        };
         self.all.insert(event.id, escalation);
         self.open.push(event.id);
     }
@@ -344,6 +366,12 @@ impl Escalations {
     pub(super) fn reminded(&mut self, at: Time, event: &EscalationReminded) {
         if let Some(escalation) = self.all.get_mut(&event.id) {
             escalation.reminded = Some((event.level, at));
+        }
+    }
+
+    pub(super) fn sent(&mut self, at: Time, event: &EscalationSent) {
+        if let Some(escalation) = self.all.get_mut(&event.id) {
+            escalation.sent.insert(event.channel.clone(), (event.level, at));
         }
     }
 

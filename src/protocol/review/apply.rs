@@ -132,6 +132,7 @@ impl Review {
             Event::CharterAdopted(_)
             | Event::Escalated(_)
             | Event::EscalationReminded(_)
+            | Event::EscalationSent(_)
             | Event::EscalationClosed(_)
             | Event::ServerResumed(_) => {}
         }

@@ -6,7 +6,7 @@ use super::state::{Objection, ObjectionKind, Proposal};
 use crate::protocol::answer::Answer;
 use crate::protocol::escalation::Cause;
 use crate::protocol::event::Event;
-use crate::protocol::name::ObjectionId;
+use crate::protocol::name::{ObjectionId, says_nothing};
 use crate::protocol::rejection::{Rejection, Violation};
 use crate::protocol::team::{Ask, Decision};
 
@@ -141,7 +141,7 @@ fn closed(
         by: ask.by.clone(),
         how,
         version: proposal.current_number(),
-        reason: (!reason.trim().is_empty()).then(|| reason.to_owned()),
+        reason: (!says_nothing(reason)).then(|| reason.to_owned()),
     }
 }
 

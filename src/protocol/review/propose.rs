@@ -8,7 +8,7 @@ use super::state::{Objection, ObjectionKind, PhaseState, Proposal, Version};
 use crate::protocol::answer::Answer;
 use crate::protocol::escalation::{Cause, Escalated};
 use crate::protocol::event::Event;
-use crate::protocol::name::{EscalationId, MemberName, ObjectionId};
+use crate::protocol::name::{EscalationId, MemberName, ObjectionId, says_nothing};
 use crate::protocol::rejection::{Rejection, Violation, list};
 use crate::protocol::team::{Ask, Decision};
 
@@ -154,9 +154,8 @@ fn check_read_and_answered(ask: Ask<'_>, proposal: &Proposal, command: &Propose,
             by: by.into_iter().cloned().collect(),
         });
     }
-    let answered = |objection: &Objection| {
-        command.answers.get(&objection.id).is_some_and(|text| !text.trim().is_empty())
-    };
+    let answered =
+        |objection: &Objection| command.answers.get(&objection.id).is_some_and(|text| !says_nothing(text));
     let unanswered: Vec<ObjectionId> = proposal
         .open_objections()
         .filter(|objection| !answered(objection))

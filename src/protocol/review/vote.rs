@@ -10,7 +10,7 @@ use crate::protocol::answer::Answer;
 use crate::protocol::artifact::Place;
 use crate::protocol::escalation::{Cause, Escalated};
 use crate::protocol::event::Event;
-use crate::protocol::name::{EscalationId, Lens, MemberName, ObjectionId, VersionRef};
+use crate::protocol::name::{EscalationId, Lens, MemberName, ObjectionId, VersionRef, says_nothing};
 use crate::protocol::rejection::{Rejection, Violation};
 use crate::protocol::team::{Ask, Decision};
 
@@ -188,7 +188,7 @@ fn find<'a>(ask: Ask<'a>, reference: &VersionRef) -> Result<Ballot<'a>, Violatio
 }
 
 fn check_given(what: &str, text: &str, unmet: &mut Vec<Violation>) {
-    if text.trim().is_empty() {
+    if says_nothing(text) {
         unmet.push(Violation::EmptyText { what: what.to_owned() });
     }
 }

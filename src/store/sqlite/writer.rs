@@ -248,6 +248,13 @@ impl Writer for SqliteWriter {
         self.change("storing a credential", |conn| credentials::insert(conn, credential))
     }
 
+    fn replace_credentials(&mut self, credential: &Credential) -> Result<(), Fault> {
+        self.change("replacing credentials", |conn| {
+            credentials::revoke(conn, &credential.team, &credential.member, credential.issued_at)?;
+            credentials::insert(conn, credential)
+        })
+    }
+
     fn revoke_credentials(&mut self, team: &TeamName, member: &MemberName, at: Time) -> Result<usize, Fault> {
         self.change("ending credentials", |conn| credentials::revoke(conn, team, member, at))
     }

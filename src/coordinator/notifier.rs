@@ -1,0 +1,122 @@
+//! Telling persons: outside of the log, and never in a command's way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::protocol::charter::Channel;
+use crate::protocol::escalation::Escalation;
+use crate::protocol::name::{EscalationId, TeamName};
+use crate::protocol::time::{Span, Time};
+
+/// How long is waited after a first failure; twice as long after each further one.
+const PAUSE: Span = Span::seconds(2);
+
+/// The longest wait between two attempts.
+const PAUSE_MAX: Span = Span::seconds(10 * 60);
+
+/// What a channel is to tell.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    /// The team.
+    pub team: TeamName,
+    /// The channel's name.
+    pub name: String,
+    /// Where it leads.
+    pub channel: Channel,
+    /// What is before a person.
+    pub escalation: Escalation,
+    /// Its opening, 0, or a reminder: 1, 2, 3…
+    pub level: u32,
+    /// When it is told.
+    pub at: Time,
+}
+
+/// Sends news to persons. An error is told in words, and the same is tried again later.
+pub trait Notifier: Send + Sync {
+    /// Sends one; done when the other end took it.
+    fn send<'a>(
+        &'a self,
+        notice: &'a Notice,
+    ) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
+}
+
+/// Sends nothing, and takes its time over it: for those who only open a home.
+#[derive(Clone, Copy, Debug)]
+pub struct Silent;
+
+impl Notifier for Silent {
+    fn send<'a>(&'a self, _: &'a Notice) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// A channel that does not take the news.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failing {
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Why it failed last.
+    pub why: String,
+    /// When it is tried again.
+    pub next_at: Time,
+}
+
+/// What is known of deliveries in this process.
+#[derive(Debug, Default)]
+pub(super) struct Deliveries {
+    failing: BTreeMap<(EscalationId, String), Failing>,
+    /// What was sent, also where the log does not know it yet: a full disk must not send it again.
+    sent: BTreeSet<(EscalationId, u32, String)>,
+}
+
+impl Deliveries {
+    pub(super) fn failing(&self) -> BTreeMap<(EscalationId, String), Failing> {
+        self.failing.clone()
+    }
+
+    pub(super) fn was_sent(&self, id: EscalationId, level: u32, channel: &str) -> bool {
+        self.sent.contains(&(id, level, channel.to_owned()))
+    }
+
+    pub(super) fn sent(&mut self, id: EscalationId, level: u32, channel: &str) {
+        self.failing.remove(&(id, channel.to_owned()));
+        self.sent.insert((id, level, channel.to_owned()));
+    }
+
+    /// It is not to be sent any longer.
+    pub(super) fn dropped(&mut self, id: EscalationId, channel: &str) {
+        self.failing.remove(&(id, channel.to_owned()));
+    }
+
+    /// Records a failure; when to try again.
+    pub(super) fn failed(&mut self, id: EscalationId, channel: &str, why: String, now: Time) -> Time {
+        let known = self.failing.entry((id, channel.to_owned()));
+        let failing = known.or_insert(Failing { attempts: 0, why: String::new(), next_at: now });
+        let doubled = PAUSE.0.saturating_mul(1 << failing.attempts.min(20));
+        failing.attempts += 1;
+        failing.why = why;
+        failing.next_at = now + Span(doubled).min(PAUSE_MAX);
+        failing.next_at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_waits_twice_as_long_up_to_a_bound() {
+        let mut deliveries = Deliveries::default();
+        let id = EscalationId(1);
+        let mut waits = Vec::new();
+        for _ in 0..12 {
+            waits.push(deliveries.failed(id, "ops", "no".to_owned(), Time(0)).0 / 1_000_000);
+        }
+        assert_eq!(waits[..5], [2, 4, 8, 16, 32]);
+        assert_eq!(waits[11], 600);
+        assert_eq!(deliveries.failing()[&(id, "ops".to_owned())].attempts, 12);
+        deliveries.sent(id, 0, "ops");
+        assert!(deliveries.failing().is_empty() && deliveries.was_sent(id, 0, "ops"));
+    }
+}
