@@ -419,6 +419,29 @@ fn unordered(stage: &Stage, since: &Stage) -> Vec<String> {
 }
 
 #[test]
+fn a_dissent_round_is_called_with_the_last_approval_and_once() {
+    let judge = CelJudge::shipped();
+    let mut stage = Stage::open(&judge, CHARTER);
+    stage.play(&judge, &["app proposes", "sec reads", "arch reads"]);
+    let reference = stage.parser().unwrap().current_ref().parse().unwrap();
+    let bare = Approve { reference, checked: Vec::new(), ran: Vec::new(), resolve: Vec::new() };
+    let mut approve = |who: &str| {
+        let before = stage.log.len();
+        let command = Command::Approve(bare.clone());
+        assert_eq!(stage.take(&judge, &Line { name: "approves", who: actor(who), command }), "ok");
+        stage.log[before..].iter().map(|(_, kind, ..)| *kind).collect::<Vec<_>>()
+    };
+    assert_eq!(approve("sec"), ["approved"]);
+    assert_eq!(approve("arch"), ["approved", "dissent-called"]);
+    assert_eq!(approve("arch"), ["approved"], "asked once for what it holds");
+    let (_, _, _, body) = stage.log.iter().find(|(_, kind, ..)| *kind == "dissent-called").unwrap();
+    assert!(
+        body.contains("\"circle\":\"implement\"") && body.contains("\"proposals\":[\"parser\"]"),
+        "{body}"
+    );
+}
+
+#[test]
 fn a_person_who_decides_about_another_round_sees_both_sides_words() {
     let judge = CelJudge::shipped();
     let mut stage = Stage::open(&judge, TIGHT);
