@@ -418,6 +418,30 @@ fn evidence_keeps_its_commands_apart() {
 }
 
 #[test]
+fn a_required_check_is_reported_and_shown_with_who_says_so() {
+    let mut place = Place::with(&charter("[checks]\nrequired = [\"ci\"]"));
+    place.serve();
+    let reference = place.propose("fn lex() {}\n");
+    place.write("run.txt", b"2 passed\n");
+    let report = |more: &[&str]| {
+        place.run(&[&["--as", "app", "--json", "check", "report", &reference] as &[&str], more].concat())
+    };
+    let unknown = report(&["c", "--exit", "0"]);
+    assert_eq!((unknown.exit, text(&unknown.json()["code"])), (1, "UNKNOWN_CHECK".to_owned()), "{unknown:?}");
+    assert_eq!(report(&["ci"]).done().json()["status"], "skipped");
+    let told = report(&["ci", "--exit", "0", "--output", "@run.txt"]).done().json();
+    assert_eq!(
+        (&told["status"], &told["check"], &told["stored"]["output"]),
+        (&serde_json::json!("passed"), &serde_json::json!("ci"), &serde_json::json!(9),)
+    );
+    let check = &place.run(&["--as", "sec", "--json", "show", "parser"]).done().json()["checks"][0];
+    let known = ["name", "status", "by", "exit", "output"].map(|key| check[key].clone());
+    assert_eq!(serde_json::json!(known), serde_json::json!(["ci", "passed", "app", 0, "2 passed\n"]));
+    let shown = place.run(&["--as", "sec", "show", "parser"]).done().out;
+    assert!(shown.contains("check ci: passed, reported by app, exit 0"), "{shown}");
+}
+
+#[test]
 fn a_version_follows_what_this_clone_was_told() {
     let mut place = Place::with_repository();
     place.serve();

@@ -279,6 +279,8 @@ fn about(about: About) -> &'static str {
         About::Proposal => "proposal",
         About::Review => "review",
         About::Objection => "objection",
+        About::Check => "required check",
+        About::Escalation => "open escalation",
     }
 }
 

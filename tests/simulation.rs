@@ -71,6 +71,7 @@ const CODES: &[&str] = &[
     "WITHDRAWN",
     "OBJECTION_HELD",
     "FAILING_TEST",
+    "UNKNOWN_CHECK",
     "PLACE_UNKNOWN",
     "CIRCLE_COMPLETE",
     "EMPTY_TEXT",

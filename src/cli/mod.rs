@@ -6,6 +6,7 @@
 
 mod approve;
 mod charter;
+mod check;
 mod clone;
 mod confirm;
 mod demo;
@@ -65,7 +66,7 @@ use speaker::Global;
     arg_required_else_help = true,
     disable_help_subcommand = false,
     max_term_width = 100,
-    after_help = "A producer:  propose, objections, confirm, withdraw
+    after_help = "A producer:  propose, objections, check report, confirm, withdraw
 A reviewer:  show, diff, fetch, approve, object, note, resolve, confirm
 A person:    status, overrule, escalations answer
 An operator: init, serve, team add, member token, verify, backup
@@ -190,6 +191,8 @@ COOLDOWN_ACTIVE, FLIP_LIMIT, CIRCLE_COMPLETE.")]
 
 Refused with UNKNOWN_SUBJECT, NOT_PARTICIPANT, STALE_CONFIRM, CONFIRM_BLOCKED.")]
     Confirm(confirm::Confirm),
+
+    Check(check::Check),
 
     #[command(after_help = "Example:
   countersign status")]
@@ -346,6 +349,7 @@ async fn dispatch(command: Command, global: &Global) -> Result<Answer, Failure> 
         Command::Overrule(overrule) => overrule.run(global).await,
         Command::Withdraw(withdraw) => withdraw.run(global).await,
         Command::Confirm(confirm) => confirm.run(global).await,
+        Command::Check(check) => check.run(global).await,
         Command::Status(status) => status.run(global).await,
         Command::Explain(explain) => explain.run(global).await,
         Command::Charter(charter) => charter.show(global).await,

@@ -11,7 +11,7 @@ use super::presence::{LastSeen, Wake};
 use super::writer::{Queued, WriterHandle};
 use super::{Clock, Progress, Progressing, Reply, UNPOISONED};
 use crate::protocol::deadline::ServerResumed;
-use crate::protocol::escalation::ReportSent;
+use crate::protocol::escalation::{Escalated, ReportSent};
 use crate::protocol::name::{Actor, Digest, EscalationId, MemberName, ProposalName, Seq, TeamName};
 use crate::protocol::review::ReportPublish;
 use crate::protocol::rule::Judge;
@@ -652,15 +652,22 @@ fn touched(team: &Team, events: &[Event]) -> Option<ProposalName> {
         Event::Noted(event) => Some(event.proposal.clone()),
         Event::ObjectionClosed(event) => Some(event.proposal.clone()),
         Event::Withdrawn(event) => Some(event.proposal.clone()),
+        Event::CheckReported(event) => Some(event.proposal.clone()),
         Event::Confirmed(event) => {
             team.review().circle(&event.circle).and_then(|circle| circle.proposals.first().cloned())
         }
-        Event::Escalated(event) => event.proposal.clone(),
+        Event::Escalated(event) => around(team, event),
         Event::EscalationClosed(event) => {
-            team.escalations().get(event.id).and_then(|escalation| escalation.opened.proposal.clone())
+            team.escalations().get(event.id).and_then(|escalation| around(team, &escalation.opened))
         }
         _ => None,
     })
+}
+
+/// The proposal that an escalation is about, or one of the circle that it is about: it decides who may confirm.
+fn around(team: &Team, opened: &Escalated) -> Option<ProposalName> {
+    let proposal = opened.proposal.clone();
+    proposal.or_else(|| team.circle_of(opened).and_then(|circle| circle.proposals.first().cloned()))
 }
 
 fn encode(done: &Done) -> String {

@@ -11,9 +11,9 @@ use super::escalation::{Escalated, EscalationClosed, EscalationReminded, Escalat
 use super::name::{Digest, PhaseName};
 use super::recovery::RecoveryFired;
 use super::review::{
-    Approved, CircleCompleted, CirclePublished, CircleReopened, Confirmed, DeliverableDropped, Noted,
-    Objected, ObjectionClosed, ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused, ReviewerReplaced,
-    VersionRead, Withdrawn,
+    Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Confirmed, DeliverableDropped,
+    DissentCalled, Noted, Objected, ObjectionClosed, ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused,
+    ReviewerReplaced, VersionRead, Withdrawn,
 };
 use super::{Adopted, charter::Charter};
 
@@ -141,6 +141,10 @@ events! {
     ObjectionClosed = "objection-closed", 1;
     /// A producer withdrew a version.
     Withdrawn = "withdrawn", 1;
+    /// A member reported what came of a required check on a version.
+    CheckReported = "check-reported", 1;
+    /// All is approved and nobody attached evidence: a dissent round.
+    DissentCalled = "dissent-called", 1;
     /// A participant confirmed a circle.
     Confirmed = "confirmed", 1;
     /// The last participant confirmed.

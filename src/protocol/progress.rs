@@ -1,5 +1,5 @@
 //! What follows from what just happened, without anybody asking for it: escalations that progress
-//! answered are closed, in the same batch.
+//! answered are closed, and a dissent round is called, in the same batch.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::event::Event;
 use super::name::{CircleName, ProposalName};
 use super::obligation::Obligation;
 use super::recovery;
-use super::review::{Circle, CircleState};
+use super::review::{self, Circle, CircleState};
 use super::rule::Judge;
 use super::team::Team;
 use super::time::Time;
@@ -36,7 +36,7 @@ impl Team {
             return Aftermath::default();
         };
         let owed = self.obligations_around(judge, now, around);
-        let mut followed = Vec::new();
+        let mut followed = review::call_dissent(self, judge, events);
         if self.escalations().open().next().is_some() {
             let moved = Moved::by(self, events);
             let answered = |escalation: &&Escalation| moved.answers(self, judge, now, escalation);

@@ -283,6 +283,21 @@ rejections! {
         format!("{reference} has no {}", some(places)),
         format!("name a file and lines of that version; run: countersign show {}@{}", reference.proposal, reference.version);
 
+    /// The charter requires no check of that name.
+    UnknownCheck { check: String, known: Vec<String>, nearest: String } = "UNKNOWN_CHECK", Missing,
+        if known.is_empty() {
+            format!("the charter requires no check, and none named {check}")
+        } else {
+            format!("the charter requires no check named {check}: it requires {}", list(known))
+        },
+        if known.is_empty() {
+            "nothing is to be done; a person can add it to `required` in the charter's [checks]".to_owned()
+        } else if nearest.is_empty() {
+            format!("report one of: {}", list(known))
+        } else {
+            format!("use {nearest}, or report one of: {}", list(known))
+        };
+
     /// The circle is complete: its votes and versions are final.
     CircleComplete { circle: String, state: String } = "CIRCLE_COMPLETE", Precondition,
         format!("{circle} is {state}: its votes and versions are final"),

@@ -49,12 +49,6 @@ pub enum OperatorFault {
         /// The folder.
         folder: String,
     },
-    /// The charter requires checks, and this version can't be told of any.
-    #[error("the charter requires the checks {}, which this version can't be told of", .names.join(", "))]
-    Checks {
-        /// Their names.
-        names: Vec<String>,
-    },
     /// The guarded repository can't be used.
     #[error("the repository {} of {team}: {}", .path.display(), chain(.source))]
     Repository {
@@ -132,7 +126,6 @@ impl OperatorFault {
             Self::Store(_) => "STORE_UNUSABLE",
             Self::Charter(_) => "CHARTER_REFUSED",
             Self::OwnRules { .. } => "OWN_RULES",
-            Self::Checks { .. } => "CHECKS_UNKNOWN",
             Self::Repository { .. } => "REPOSITORY_UNUSABLE",
             Self::Pinned { .. } => "REPOSITORY_IN_USE",
             Self::Artifacts { .. } => "ARTIFACTS_UNUSABLE",
@@ -151,7 +144,6 @@ impl OperatorFault {
             Self::Store(fault) => store_remedy(fault),
             Self::Charter(_) => "mend the charter; run: countersign charter check FILE".to_owned(),
             Self::OwnRules { .. } => "leave `rules.folder` out of the charter".to_owned(),
-            Self::Checks { .. } => "leave `checks.required` out of the charter".to_owned(),
             Self::Repository { .. } => {
                 "give the path of a bare repository, relative to the charter; run: git init --bare PATH"
                     .to_owned()
@@ -284,10 +276,6 @@ pub(super) async fn add_team_with(
     let parsed = charter::parse_bytes(file, charter).map_err(OperatorFault::Charter)?;
     if let Some(folder) = &parsed.rules.folder {
         return Err(OperatorFault::OwnRules { folder: folder.clone() });
-    }
-    // What nobody can report would else look as if it had passed.
-    if !parsed.required_checks.is_empty() {
-        return Err(OperatorFault::Checks { names: parsed.required_checks });
     }
     let team = parsed.team.clone();
     // A team whose first charter was cut off by a crash is there and has none.

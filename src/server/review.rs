@@ -7,6 +7,7 @@ use tonic::{Code, Request, Response, Status};
 
 use super::answer::{Failure, wakes};
 use super::call::{Call, TIME_MAX, answered, request_key};
+use super::check::report_check;
 use super::escalation::show_failing;
 use super::facts;
 use super::pin::Pin;
@@ -59,6 +60,7 @@ methods! {
     resolve: ResolveRequest => ResolveResponse, "resolve";
     overrule: OverruleRequest => OverruleResponse, "overrule";
     withdraw: WithdrawRequest => WithdrawResponse, "withdraw";
+    report_check: ReportCheckRequest => ReportCheckResponse, "check report";
     confirm: ConfirmRequest => ConfirmResponse, "confirm";
     get_status: GetStatusRequest => GetStatusResponse, "status";
     explain: ExplainRequest => ExplainResponse, "explain";

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::{Closing, DeliverableDropped, Objected, PhaseClosed, Proposed};
 use super::state::{
-    Ballot, Circle, CircleState, Closed, Dropped, Objection, ObjectionKind, PhaseState, Proposal, Review,
-    Version, Vote, VoteKind, Withdrawal,
+    Ballot, CheckReport, Circle, CircleState, Closed, Dropped, Objection, ObjectionKind, PhaseState,
+    Proposal, Review, Version, Vote, VoteKind, Withdrawal,
 };
 use crate::protocol::charter::{Charter, ConfirmKind, Phase, ReviewEdge};
 use crate::protocol::escalation::{Cause, Decision, Escalated};
@@ -98,6 +98,17 @@ impl Review {
                     work.flips += 1;
                 });
                 self.lapse_all(&circle);
+            }
+            Event::CheckReported(reported) => {
+                let (by, exit, output) = (reported.by.clone(), reported.exit, reported.output.clone());
+                if let Some(version) = self.version_mut(&reported.proposal, reported.version) {
+                    version.checks.insert(reported.name.clone(), CheckReport { by, at, exit, output });
+                }
+            }
+            Event::DissentCalled(called) => {
+                if let Some(circle) = self.circles.get_mut(&called.circle) {
+                    circle.dissent = Some(called.manifest.clone());
+                }
             }
             Event::Confirmed(confirmed) => {
                 if let Some(circle) = self.circles.get_mut(&confirmed.circle) {
@@ -257,6 +268,7 @@ impl Review {
             confirmed: BTreeMap::new(),
             reopened: 0,
             decided: 0,
+            dissent: None,
             completed: None,
             progress_at: at,
         };
@@ -332,6 +344,7 @@ impl Review {
             ballots: BTreeMap::new(),
             overruled: BTreeSet::new(),
             objected: false,
+            checks: BTreeMap::new(),
         });
         proposal.withdrawal = None;
         proposal.publish_failed = None;
