@@ -15,6 +15,7 @@ use countersign::protocol::escalation::{
 };
 use countersign::protocol::event::Unreadable;
 use countersign::protocol::name::{Digest, Lens, MemberName, ProposalName};
+use countersign::protocol::recovery::{Patch, RecoveryFired};
 use countersign::protocol::review::{
     Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry,
     Confirmed, CountedApproval, DissentCalled, Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed,
@@ -200,6 +201,12 @@ fn every_event() -> Vec<Event> {
         overdue.into(),
         EscalationReminded { id: "e1".parse().unwrap(), level: 1 }.into(),
         EscalationSent { id: "e1".parse().unwrap(), level: 0, channel: "ops".to_owned() }.into(),
+        RecoveryFired {
+            patch: Patch::DropStaleApproval,
+            subject: "implement".to_owned(),
+            found: "it counted parser@1".to_owned(),
+        }
+        .into(),
         ServerResumed {
             from: "2026-01-01T09:00:00Z".parse().unwrap(),
             to: "2026-01-01T10:00:00Z".parse().unwrap(),

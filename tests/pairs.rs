@@ -70,7 +70,9 @@ impl Stage {
             self.log.push((self.now, event.kind(), event.schema(), event.encode()));
             self.team.apply(seq, self.now, event);
         }
-        for event in self.team.consequences(judge, self.now, &decision.events) {
+        let about = "parser".parse().unwrap();
+        for event in self.team.aftermath(judge, self.now, &decision.events, Some(&about)).events {
+            assert!(!matches!(event, Event::RecoveryFired(_)), "{}: {event:?}", line.name);
             let seq = Seq(self.team.seq().0 + 1);
             self.log.push((self.now, event.kind(), event.schema(), event.encode()));
             self.team.apply(seq, self.now, &event);

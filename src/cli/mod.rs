@@ -28,6 +28,8 @@ mod pages;
 mod place;
 mod propose;
 mod reading;
+#[cfg(test)]
+mod remedies;
 mod resolve;
 mod serve;
 mod show;
@@ -238,7 +240,11 @@ Refused with UNKNOWN_SUBJECT, EMPTY_TEXT, TEXT_TOO_LARGE.")]
 
     Escalations(escalations::Escalations),
 
-    #[command(after_help = "Example:\n  countersign demo")]
+    #[command(after_help = "Examples:
+  countersign demo
+  countersign demo --into played
+
+Refused with FOLDER_NOT_EMPTY, DEMO_FAILED.")]
     Demo(demo::Demo),
 
     #[command(after_help = "Example:
@@ -262,8 +268,13 @@ pub fn command() -> clap::Command {
 
 /// Parses `args`, the program's name first, does what they say, and prints it.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let wants_json = args.iter().any(|arg| arg == "--json");
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
+        Err(told) if told.use_stderr() && wants_json => {
+            return output::print(&Err(misunderstood(&told)), true);
+        }
         Err(told) => {
             // Help and version are no mistakes; where nobody reads them, nothing is lost.
             let _ = told.print();
@@ -272,6 +283,13 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
     };
     let as_json = cli.global.json;
     output::print(&outcome(cli), as_json)
+}
+
+/// What the parser says, for scripts: its first paragraph.
+fn misunderstood(told: &clap::Error) -> Failure {
+    let told = told.to_string();
+    let said = told.split("\n\n").next().unwrap_or_default();
+    Failure::usage(said.strip_prefix("error: ").unwrap_or(said).trim())
 }
 
 fn outcome(cli: Cli) -> Result<Answer, Failure> {

@@ -285,6 +285,8 @@ struct Task {
 
 impl Task {
     async fn run(mut self, mut commands: mpsc::Receiver<Submitted>) {
+        // What a log from before its rule holds is repaired before anything is done for it.
+        self.pass_time().await;
         self.perform_effects();
         let clock = self.shared.clock.clone();
         let mut progress = self.shared.progress.1.clone();
@@ -434,16 +436,18 @@ impl Task {
 
         let mut rows: Vec<Row> = Vec::with_capacity(decision.events.len());
         self.fold(&who, at, &decision.events, &mut rows);
-        let followed = {
-            let team = self.shared.team.read().expect(UNPOISONED);
-            team.consequences(judge, now, &decision.events)
-        };
-        self.fold(&Actor::Server, at, &followed, &mut rows);
-        let last = self.shared.team.read().expect(UNPOISONED).seq();
-        self.expect_deadline(at);
         // Outside of the write lock: nobody who looks waits while rules are asked.
-        let after =
-            self.shared.team.read().expect(UNPOISONED).obligations_around(judge, now, touched.as_ref());
+        let aftermath = {
+            let team = self.shared.team.read().expect(UNPOISONED);
+            team.aftermath(judge, now, &decision.events, touched.as_ref())
+        };
+        self.fold(&Actor::Server, at, &aftermath.events, &mut rows);
+        let (last, after) = {
+            let team = self.shared.team.read().expect(UNPOISONED);
+            let again = || team.obligations_around(judge, now, touched.as_ref());
+            (team.seq(), if aftermath.events.is_empty() { aftermath.owed } else { again() })
+        };
+        self.expect_deadline(at);
         let woke = self.woke(&who, &before, &after);
         let outcome = match decision.outcome {
             Ok(answer) => Ok(Done { answer, woke, seq: last }),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::deadline::ServerResumed;
 use super::escalation::{Escalated, EscalationClosed, EscalationReminded, EscalationSent};
 use super::name::{Digest, PhaseName};
+use super::recovery::RecoveryFired;
 use super::review::{
     Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Confirmed, DissentCalled,
     Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed, ReviewerExcused, ReviewerReplaced,
@@ -164,6 +165,8 @@ events! {
     EscalationSent = "escalation-sent", 1;
     /// An escalation was answered, or closed by progress.
     EscalationClosed = "escalation-closed", 1;
+    /// A recovery patch fired.
+    RecoveryFired = "recovery-fired", 1;
     /// A server runs again; the time in between counts towards no deadline.
     ServerResumed = "server-resumed", 1;
 }

@@ -12,6 +12,7 @@ use super::name::{
 };
 use super::obligation::{Obligation, ObligationKind, deadline};
 use super::ownership::Ownership;
+use super::recovery::Recoveries;
 use super::rejection::{Rejection, Violation};
 use super::review::{self, Circle, Review};
 use super::rule::Judge;
@@ -126,6 +127,7 @@ pub struct Team {
     review: Review,
     escalations: Escalations,
     deadlines: Deadlines,
+    recoveries: Recoveries,
 }
 
 impl Team {
@@ -157,6 +159,11 @@ impl Team {
     /// Every escalation.
     pub fn escalations(&self) -> &Escalations {
         &self.escalations
+    }
+
+    /// How often each recovery patch fired.
+    pub fn recoveries(&self) -> &Recoveries {
+        &self.recoveries
     }
 
     pub(super) fn deadlines(&self) -> &Deadlines {
@@ -253,6 +260,7 @@ impl Team {
             }
             Event::EscalationSent(sent) => self.escalations.sent(at, sent),
             Event::EscalationReminded(reminded) => self.escalations.reminded(at, reminded),
+            Event::RecoveryFired(fired) => self.recoveries.fired(fired),
             Event::ServerResumed(resumed) => self.deadlines.resumed(resumed),
             _ => {}
         }

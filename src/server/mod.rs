@@ -18,6 +18,7 @@ mod facts;
 mod log;
 pub mod operator;
 mod pin;
+mod place;
 mod review;
 mod shared;
 

@@ -162,7 +162,9 @@ impl<'a> World<'a> {
             self.log.push(row);
             folded += 1;
             if folded == decision.events.len() {
-                happened.extend(self.team.consequences(self.judge, at, &decision.events));
+                let about = touched(&decision.events);
+                let aftermath = self.team.aftermath(self.judge, at, &decision.events, about.as_ref());
+                happened.extend(aftermath.events);
             }
         }
         let codes: Option<Vec<&'static str>> = decision
@@ -183,6 +185,8 @@ impl<'a> World<'a> {
             demand!("G5", told, "withdrawn at {at} and told to come back at {cooldown_until}");
         }
         self.oracle.step(&asked(who, command), codes.as_deref(), facts)?;
+        let fired = self.team.recoveries().counters().find(|(_, count)| *count > 0);
+        demand!("recovery", fired.is_none(), "{fired:?} fired");
         if !decision.events.is_empty() {
             self.agrees()?;
             self.somebody_owes()?;
@@ -398,4 +402,19 @@ impl<'a> World<'a> {
             }
         }
     }
+}
+
+/// A proposal that a batch is about.
+fn touched(events: &[Event]) -> Option<ProposalName> {
+    events.iter().find_map(|event| match event {
+        Event::Proposed(event) => Some(event.proposal.clone()),
+        Event::Approved(event) => Some(event.proposal.clone()),
+        Event::Objected(event) => Some(event.proposal.clone()),
+        Event::ObjectionClosed(event) => Some(event.proposal.clone()),
+        Event::Withdrawn(event) => Some(event.proposal.clone()),
+        Event::CircleCompleted(event) => event.entries.first().map(|entry| entry.proposal.clone()),
+        Event::CircleReopened(event) => event.owing.first().cloned(),
+        Event::Escalated(event) => event.proposal.clone(),
+        _ => None,
+    })
 }

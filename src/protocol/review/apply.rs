@@ -12,6 +12,7 @@ use crate::protocol::charter::{Charter, ConfirmKind, Phase, ReviewEdge};
 use crate::protocol::escalation::{Cause, Decision, Escalated};
 use crate::protocol::event::Event;
 use crate::protocol::name::{CircleName, MemberName, ProposalName};
+use crate::protocol::recovery::{Patch, RecoveryFired};
 use crate::protocol::time::Time;
 
 impl Review {
@@ -120,6 +121,7 @@ impl Review {
                     }
                 }
             }
+            Event::RecoveryFired(fired) => self.repair(fired),
             Event::ReviewerReplaced(replaced) => {
                 let (name, by) = (&replaced.proposal, Some(&replaced.stand_in));
                 self.hand_over(charter, name, &replaced.reviewer, by);
@@ -137,6 +139,26 @@ impl Review {
             | Event::ServerResumed(_) => {}
         }
         self.settle(charter, at, event);
+    }
+
+    /// What was completed wrongly is open again; its phase with it.
+    fn repair(&mut self, fired: &RecoveryFired) {
+        if !matches!(fired.patch, Patch::DropStaleApproval | Patch::ReopenUndelivered) {
+            return;
+        }
+        let Some(circle) =
+            fired.subject.parse().ok().and_then(|name| self.circles.get_mut::<CircleName>(&name))
+        else {
+            return;
+        };
+        circle.state = CircleState::Open;
+        circle.completed = None;
+        circle.reopened += 1;
+        circle.confirmed.clear();
+        let phase = circle.phase.clone();
+        if let Some((_, state)) = self.phases.iter_mut().find(|(name, _)| *name == phase) {
+            *state = PhaseState::Open;
+        }
     }
 
     /// A person decided about a circle: that is progress, and voids its confirmations.
@@ -369,7 +391,9 @@ impl Review {
                 return;
             }
             // Edges, or what a reopened circle counts, may have changed for every proposal.
-            Event::CharterAdopted(_) | Event::CircleReopened(_) => return self.settle_all(charter),
+            Event::CharterAdopted(_) | Event::CircleReopened(_) | Event::RecoveryFired(_) => {
+                return self.settle_all(charter);
+            }
             _ => return,
         };
         let Some(proposal) = self.proposals.get(name) else { return };
