@@ -719,6 +719,7 @@ fn what_is_owed_is_done_by_the_command_that_is_printed() {
             break;
         };
         let command = text(&first["command"]).replace("TEXT", "words").replace("DIR", "files");
+        let command = command.replace("PLACE", "src/lexer.rs:1").replace("CMD", "true");
         let mut args = vec!["--as".to_owned(), text(&first["member"])];
         args.extend(command.split(' ').skip(1).map(str::to_owned));
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -727,7 +728,7 @@ fn what_is_owed_is_done_by_the_command_that_is_printed() {
         assert!(turn < 39, "it goes on for ever: {status}");
     }
     let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
-    assert_eq!(kinds, ["confirm", "deliver", "review"]);
+    assert_eq!(kinds, ["attach-evidence", "confirm", "deliver", "review"]);
 }
 
 #[test]
