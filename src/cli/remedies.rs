@@ -120,6 +120,7 @@ fn refusals() -> Vec<Violation> {
         V::PathUnsafe { path: text("a"), because: text("it leads out") },
         V::NameUnusable { proposal: of("parser"), because: text("another phase uses it") },
         V::DeliverableDropped { proposal: of("parser"), by: of("dana"), reason: text("it is not needed") },
+        V::UnknownCheck { check: text("c"), known: vec![text("ci")], nearest: text("ci") },
         kind("bundle", "commit"),
         kind("commit", "bundle"),
     ]

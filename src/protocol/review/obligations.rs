@@ -232,16 +232,18 @@ impl Owing<'_, '_> {
 
     fn review(&mut self, phase: &Phase, current: &Version, reviewer: &MemberName) {
         let proposal = self.proposal;
+        // Who reviews in another's place owes it since then.
+        let since = proposal.appointed.get(reviewer).map_or(current.at, |at| current.at.max(*at));
         let reference = proposal.current_ref();
         let subject = format!("{}@{}", proposal.name, current.number);
         if !current.read_by.contains_key(reviewer) {
             let command = format!("countersign show {subject}");
             let id = format!("review:{subject}");
-            return self.answer_owed(ObligationKind::Review, id, reviewer, reference, current.at, command);
+            return self.answer_owed(ObligationKind::Review, id, reviewer, reference, since, command);
         }
         let command = proposal.approval_command(phase, reviewer);
         let id = format!("review:{subject}");
-        self.answer_owed(ObligationKind::Review, id, reviewer, reference, current.at, command);
+        self.answer_owed(ObligationKind::Review, id, reviewer, reference, since, command);
     }
 
     fn producer_owes(
