@@ -18,8 +18,8 @@ use countersign::protocol::name::{Digest, Lens, MemberName, ProposalName};
 use countersign::protocol::recovery::{Patch, RecoveryFired};
 use countersign::protocol::review::{
     Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry,
-    Confirmed, CountedApproval, DissentCalled, Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed,
-    ReviewerExcused, ReviewerReplaced, Run, VersionRead, Withdrawn,
+    Confirmed, CountedApproval, DeliverableDropped, DissentCalled, Noted, Objected, ObjectionClosed,
+    ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused, ReviewerReplaced, Run, VersionRead, Withdrawn,
 };
 use countersign::protocol::{Answer, CharterAdopted, Event, ObligationKind, PhaseOpened, charter};
 
@@ -64,6 +64,9 @@ fn every_event() -> Vec<Event> {
         paths: vec![RepoPath::from_bytes(b"src/\xff.rs")],
         authors: vec![author],
         round: true,
+        ad_hoc: None,
+        files: Vec::new(),
+        follows: Vec::new(),
     };
     let bare = Proposed {
         artifact: artifact(ArtifactKind::Bundle, None),
@@ -154,6 +157,12 @@ fn every_event() -> Vec<Event> {
         decision: Some(Decision::RaiseLimit),
         reason: "one more".to_owned(),
     };
+    let ad_hoc = Proposed {
+        ad_hoc: Some("build".parse().unwrap()),
+        files: vec![digest("d")],
+        follows: vec!["lexer".parse().unwrap()],
+        ..bare.clone()
+    };
     vec![
         CharterAdopted {
             revision: 1,
@@ -166,6 +175,7 @@ fn every_event() -> Vec<Event> {
         PhaseOpened { phase: "implement".parse().unwrap() }.into(),
         proposed.into(),
         bare.into(),
+        ad_hoc.into(),
         VersionRead { proposal: parser(), version: 2, by: member("sec") }.into(),
         ObjectionsRead { proposal: parser(), by: member("app"), objections: vec!["o1".parse().unwrap()] }
             .into(),
@@ -198,6 +208,9 @@ fn every_event() -> Vec<Event> {
         }
         .into(),
         ReviewerExcused { proposal: parser(), reviewer: member("sec"), by: member("dana") }.into(),
+        PhaseClosed { phase: "implement".parse().unwrap(), by: member("dana"), reason: "we ship".to_owned() }
+            .into(),
+        DeliverableDropped { proposal: parser(), by: member("dana"), reason: "not needed".to_owned() }.into(),
         overdue.into(),
         EscalationReminded { id: "e1".parse().unwrap(), level: 1 }.into(),
         EscalationSent { id: "e1".parse().unwrap(), level: 0, channel: "ops".to_owned() }.into(),

@@ -287,7 +287,7 @@ impl Stage {
         Command::Propose(Box::new(Propose {
             proposal: proposal.name.clone(),
             artifact: Artifact { kind: ArtifactKind::Bundle, digest: content.clone(), content, base: None },
-            facts: ArtifactFacts { empty: false, paths: Vec::new(), authors: Vec::new() },
+            facts: ArtifactFacts { empty: false, paths: Vec::new(), files: Vec::new(), authors: Vec::new() },
             summary: String::new(),
             answers,
             after: proposal.current_number(),

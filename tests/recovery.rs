@@ -62,6 +62,9 @@ fn proposed(version: u32) -> Event {
         paths: Vec::new(),
         authors: Vec::new(),
         round: false,
+        ad_hoc: None,
+        files: Vec::new(),
+        follows: Vec::new(),
     }
     .into()
 }

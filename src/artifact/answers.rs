@@ -74,6 +74,20 @@ pub(super) fn parse_changes(bytes: &[u8]) -> Option<Vec<FileChange>> {
     Some(changes.into_values().collect())
 }
 
+/// Each path of `diff-tree -z --raw`, with the id of what it leaves there; none where it leaves nothing.
+pub(super) fn parse_touched(bytes: &[u8]) -> Option<Vec<(RepoPath, Option<Digest>)>> {
+    let mut touched = Vec::new();
+    let mut records = records(bytes);
+    while let Some(record) = records.next() {
+        let path = RepoPath::from_bytes(records.next()?);
+        let raw = std::str::from_utf8(record.strip_prefix(b":")?).ok()?;
+        let id = raw.split(' ').nth(3)?;
+        let gone = id.bytes().all(|digit| digit == b'0');
+        touched.push((path, if gone { None } else { Some(id.parse().ok()?) }));
+    }
+    Some(touched)
+}
+
 /// A commit with its author and co-authors. None where git's answer has another form.
 pub(super) fn parse_authors(record: &[u8]) -> Option<(Digest, Vec<Identity>)> {
     let text = legible(record);

@@ -26,7 +26,7 @@ use super::lines::{self, Known, LineCache};
 use super::manifest::{BundledFile, Manifest, sha256};
 use super::path::PathSet;
 use super::{Diff, Entries, Entry, EntryKind, Fault, FileChange, FileStatus, Refused, Result, unified};
-use crate::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind, Place, RepoPath};
+use crate::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind, FOLLOWED_FILES_MAX, Place, RepoPath};
 use crate::protocol::name::Digest;
 
 /// Files in one bundle.
@@ -104,7 +104,10 @@ impl Bundles {
             let old = folders.manifest_or_nothing(previous.as_ref())?;
             let mut paths: Vec<RepoPath> = pairs(&old, &new).map(|(path, ..)| path.clone()).collect();
             paths.sort_unstable();
-            let facts = ArtifactFacts { empty: new.is_empty(), paths, authors: Vec::new() };
+            let left = pairs(&old, &new).filter_map(|(.., file)| Some(file?.digest.clone()));
+            let files: BTreeSet<Digest> = left.collect();
+            let files = files.into_iter().take(FOLLOWED_FILES_MAX).collect();
+            let facts = ArtifactFacts { empty: new.is_empty(), paths, files, authors: Vec::new() };
             let content = digest.clone();
             Ok((Artifact { kind: ArtifactKind::Bundle, digest, content, base: None }, facts))
         })

@@ -13,11 +13,13 @@ use std::path::{Path, PathBuf};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 
-use super::answers::{TreeRecord, parse_authors, parse_changes, records};
+use super::answers::{TreeRecord, parse_authors, parse_changes, parse_touched, records};
 use super::git::{Git, SHORT};
 use super::lines::{self, Known, LineCache};
 use super::{Diff, Entries, Entry, EntryKind, Failure, Fault, FileChange, Refused, Result, path};
-use crate::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind, Identity, Place, RepoPath};
+use crate::protocol::artifact::{
+    Artifact, ArtifactFacts, ArtifactKind, FOLLOWED_FILES_MAX, Identity, Place, RepoPath,
+};
 use crate::protocol::name::{Digest, ProposalName, shown};
 
 /// Paths that one version may touch.
@@ -174,10 +176,10 @@ impl Repository {
             Some(base) => self.merge_bases(base, commit).await?,
             None => Vec::new(),
         };
-        let mut paths = BTreeSet::new();
+        let (mut paths, mut files) = (BTreeSet::new(), BTreeSet::new());
         let empty_tree = self.format.empty_tree();
         for from in if bases.is_empty() { std::slice::from_ref(&empty_tree) } else { &bases } {
-            self.collect_paths(from, commit, &mut paths).await?;
+            self.collect_paths(from, commit, &mut paths, &mut files).await?;
         }
         paths.iter().try_for_each(path::check_components)?;
         let empty = paths.is_empty()
@@ -187,7 +189,8 @@ impl Repository {
             };
         let authors = self.authors(commit, base.as_ref()).await?;
         let artifact = Artifact { kind: ArtifactKind::Commit, digest: commit.clone(), content, base };
-        Ok((artifact, ArtifactFacts { empty, paths: paths.into_iter().collect(), authors }))
+        let files = files.into_iter().take(FOLLOWED_FILES_MAX).collect();
+        Ok((artifact, ArtifactFacts { empty, paths: paths.into_iter().collect(), files, authors }))
     }
 
     /// Where `commit` left the history of `base`: their merge base, and of several the one with the
@@ -383,12 +386,27 @@ impl Repository {
         Ok(bases)
     }
 
-    async fn collect_paths(&self, from: &Digest, to: &Digest, into: &mut BTreeSet<RepoPath>) -> Result<()> {
-        let mut asked = vec!["diff-tree", "-r", "-z", "--name-only"];
+    async fn collect_paths(
+        &self,
+        from: &Digest,
+        to: &Digest,
+        into: &mut BTreeSet<RepoPath>,
+        files: &mut BTreeSet<Digest>,
+    ) -> Result<()> {
+        let mut asked = vec!["diff-tree", "-r", "-z", "--raw", "--no-abbrev"];
         asked.extend(PLAIN_DIFF);
         asked.extend(["--end-of-options", from.as_str(), to.as_str(), "--"]);
         let answer = self.desk.run(&asked, LIST_BYTES_MAX).await?.ok()?;
-        into.extend(records(&answer.stdout).map(RepoPath::from_bytes));
+        let touched = parse_touched(&answer.stdout);
+        let touched = if answer.truncated {
+            touched.unwrap_or_default()
+        } else {
+            touched.ok_or_else(|| answer.unreadable())?
+        };
+        for (path, left) in touched {
+            into.insert(path);
+            files.extend(left);
+        }
         if into.len() > PATHS_MAX || answer.truncated {
             return Err(too_large("paths", into.len() as u64, PATHS_MAX as u64));
         }

@@ -14,10 +14,10 @@ use crate::client::time_of;
 /// Escalations that one call of the server lists.
 const PAGE_MAX: u32 = 1_000;
 
-/// Puts a proposal, an objection or a circle before a person.
+/// Puts a proposal, an objection, a circle or a phase before a person.
 #[derive(Args, Debug)]
 pub struct Escalate {
-    /// A proposal, an objection or a circle
+    /// A proposal, an objection, a circle or a phase
     subject: String,
     /// What the person is asked
     text: Option<String>,
@@ -78,9 +78,10 @@ enum EscalationsCommand {
     #[command(after_help = "Example:
   countersign escalations answer e1 --decide raise-limit --reason 'the findings are new each time'
   countersign escalations answer e2 --decide replace --member arch --reason 'sec is away'
+  countersign escalations answer e3 --decide close-phase --reason 'all is done'
 
 Refused with UNKNOWN_SUBJECT, NOT_A_PERSON, REASON_REQUIRED, ESCALATION_CLOSED, DECISION_UNFIT,
-DECISION_IMPOSSIBLE, CIRCLE_COMPLETE, OWN_WORK.")]
+DECISION_IMPOSSIBLE, DELIVERABLE_DROPPED, CIRCLE_COMPLETE, OWN_WORK.")]
     Answer {
         /// The escalation's id: e1
         #[arg(value_name = "eN")]

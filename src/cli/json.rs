@@ -102,6 +102,7 @@ pub fn objection(objection: &proto::Objection) -> Value {
         "lens": objection.lenses.join(","),
         "lenses": objection.lenses,
         "version": objection.version,
+        "raised_on": or_null(&objection.raised_on),
         "kind": objection_kind(objection),
         "text": objection.text,
         "at": objection.at,
@@ -338,10 +339,22 @@ mod tests {
             ProposalState::Withdrawn,
             ProposalState::Complete,
             ProposalState::Published,
+            ProposalState::Closed,
+            ProposalState::Dropped,
         ];
         assert_eq!(
             states.map(proposal_state),
-            ["to-deliver", "under-review", "objected", "accepted", "withdrawn", "complete", "published"]
+            [
+                "to-deliver",
+                "under-review",
+                "objected",
+                "accepted",
+                "withdrawn",
+                "complete",
+                "published",
+                "closed",
+                "dropped"
+            ]
         );
         let wake = |presence: proto::Presence| proto::Wake {
             presence: presence.into(),

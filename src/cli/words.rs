@@ -89,10 +89,14 @@ pub fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Stri
 pub fn objection(objection: &proto::Objection, fence: &Fence) -> String {
     let (id, by) = (visible(&objection.id), visible(&objection.by));
     let mut out = format!(
-        "{id}: {} by {by} ({}) on version {}, {}",
+        "{id}: {} by {by} ({}) on {}, {}",
         json::objection_kind(objection),
         visible(&objection.lenses.join(", ")),
-        objection.version,
+        if objection.raised_on.is_empty() {
+            format!("version {}", objection.version)
+        } else {
+            visible(&objection.raised_on)
+        },
         json::objection_status(objection).replace("overruled", "OVERRULED"),
     );
     if !objection.closed_by.is_empty() {

@@ -35,6 +35,9 @@ pub enum ArtifactKind {
     Bundle,
 }
 
+/// Files of one version that are known again at another path.
+pub const FOLLOWED_FILES_MAX: usize = 1_000;
+
 /// What is known of an artifact when it is proposed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArtifactFacts {
@@ -43,6 +46,9 @@ pub struct ArtifactFacts {
     /// Every path it touches: both sides of a rename, deletions, modes, symlinks, submodules.
     /// Sorted, each once.
     pub paths: Vec<RepoPath>,
+    /// What those of them hold that it leaves behind, by digest, so that a file is known again at another
+    /// path. Sorted, each once; at most [`FOLLOWED_FILES_MAX`].
+    pub files: Vec<Digest>,
     /// Authors and co-authors of the commits reachable from it and not from its target. Sorted,
     /// each once.
     pub authors: Vec<Identity>,

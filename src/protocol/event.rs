@@ -11,9 +11,9 @@ use super::escalation::{Escalated, EscalationClosed, EscalationReminded, Escalat
 use super::name::{Digest, PhaseName};
 use super::recovery::RecoveryFired;
 use super::review::{
-    Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Confirmed, DissentCalled,
-    Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed, ReviewerExcused, ReviewerReplaced,
-    VersionRead, Withdrawn,
+    Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Confirmed, DeliverableDropped,
+    DissentCalled, Noted, Objected, ObjectionClosed, ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused,
+    ReviewerReplaced, VersionRead, Withdrawn,
 };
 use super::{Adopted, charter::Charter};
 
@@ -157,6 +157,10 @@ events! {
     ReviewerReplaced = "reviewer-replaced", 1;
     /// A person excused a reviewer from a proposal.
     ReviewerExcused = "reviewer-excused", 1;
+    /// A person closed a phase.
+    PhaseClosed = "phase-closed", 1;
+    /// A person dropped a deliverable, or what was proposed ad hoc.
+    DeliverableDropped = "deliverable-dropped", 1;
     /// Something was put before a person.
     Escalated = "escalated", 1;
     /// A person was asked once more.

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use super::escalation::{Cause, Escalation, EscalationClosed};
+use super::escalation::{Cause, Escalated, Escalation, EscalationClosed};
 use super::event::Event;
 use super::name::{CircleName, ProposalName};
 use super::obligation::Obligation;
 use super::recovery;
-use super::review::{self, Circle};
+use super::review::{self, Circle, CircleState};
 use super::rule::Judge;
 use super::team::Team;
 use super::time::Time;
@@ -41,7 +41,7 @@ impl Team {
             let moved = Moved::by(self, events);
             let answered = |escalation: &&Escalation| moved.answers(self, judge, now, escalation);
             followed.extend(self.escalations().open().filter(answered).map(|escalation| {
-                let reason = moved.reason(escalation.opened.cause);
+                let reason = moved.reason(self, &escalation.opened);
                 EscalationClosed { id: escalation.opened.id, by: None, decision: None, reason }.into()
             }));
         }
@@ -76,6 +76,10 @@ struct Moved {
     revised: BTreeSet<CircleName>,
     /// Circles that became final.
     completed: BTreeSet<CircleName>,
+    /// Circles that a person closed, with their phase or with all that they held.
+    closed: BTreeSet<CircleName>,
+    /// Proposals that a person dropped.
+    dropped: BTreeSet<ProposalName>,
     /// Whether another charter is in force.
     adopted: bool,
 }
@@ -103,6 +107,23 @@ impl Moved {
                     moved.progressed.extend(circle.map(|circle| circle.name.clone()));
                     continue;
                 }
+                Event::PhaseClosed(closed) => {
+                    let circles = team
+                        .review()
+                        .circles()
+                        .filter(|circle| circle.phase == closed.phase && circle.state == CircleState::Closed);
+                    moved.closed.extend(circles.map(|circle| circle.name.clone()));
+                    continue;
+                }
+                Event::DeliverableDropped(event) => {
+                    moved.dropped.insert(event.proposal.clone());
+                    let circle = team.review().proposal(&event.proposal).map(|proposal| &proposal.circle);
+                    let circle = circle.and_then(|name| team.review().circle(name));
+                    if let Some(circle) = circle.filter(|circle| circle.state == CircleState::Closed) {
+                        moved.closed.insert(circle.name.clone());
+                    }
+                    &event.proposal
+                }
                 Event::CharterAdopted(_) => {
                     moved.adopted = true;
                     continue;
@@ -126,6 +147,10 @@ impl Moved {
         let opened = &escalation.opened;
         let circle = team.circle_of(opened);
         let within = |set: &BTreeSet<CircleName>| circle.is_some_and(|circle| set.contains(&circle.name));
+        let dropped = opened.proposal.as_ref().is_some_and(|proposal| self.dropped.contains(proposal));
+        if (dropped || within(&self.closed)) && opened.cause != Cause::Recovery {
+            return true;
+        }
         if within(&self.completed) && !matches!(opened.cause, Cause::Asked | Cause::Recovery) {
             return true;
         }
@@ -138,8 +163,12 @@ impl Moved {
         }
     }
 
-    fn reason(&self, cause: Cause) -> String {
-        let reason = match cause {
+    fn reason(&self, team: &Team, opened: &Escalated) -> String {
+        let dropped = opened.proposal.as_ref().filter(|proposal| self.dropped.contains(*proposal));
+        let closed = team.circle_of(opened).filter(|circle| self.closed.contains(&circle.name));
+        let reason = match opened.cause {
+            _ if dropped.is_some() => "it was dropped",
+            _ if closed.is_some() => "a person closed the circle",
             Cause::Stall => "there is progress",
             Cause::Overdue => "it is no longer owed",
             Cause::PublishFailure => "a new version followed",

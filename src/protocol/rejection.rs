@@ -111,14 +111,27 @@ rejections! {
         format!("{subject} is not known here"),
         if nearest.is_empty() { "run: countersign status".to_owned() } else { format!("use {nearest}, or run: countersign status") };
 
-    /// The member doesn't produce this deliverable.
-    NotProducer { proposal: ProposalName, producer: MemberName, member: String, verb: String } = "NOT_PRODUCER", Forbidden,
-        format!("{proposal} is produced by {producer}, not by {member}"),
-        if verb == "withdraw" {
-            format!("{producer} can: countersign withdraw {proposal} --reason TEXT")
+    /// The member doesn't produce this deliverable, or, where it is none, is reviewed by nobody in the open phase.
+    NotProducer { proposal: ProposalName, producer: String, member: String, verb: String, reviewed: Vec<MemberName> } = "NOT_PRODUCER", Forbidden,
+        if producer.is_empty() {
+            format!("{proposal} is no deliverable, and nobody reviews {member}, who so can't propose anything else")
         } else {
-            format!("{producer} can; run: countersign explain {proposal}")
+            format!("{proposal} is produced by {producer}, not by {member}")
+        },
+        if producer.is_empty() {
+            format!("whoever is reviewed can: {}", list(reviewed))
+        } else {
+            if verb == "withdraw" {
+                format!("{producer} can: countersign withdraw {proposal} --reason TEXT")
+            } else {
+                format!("{producer} can; run: countersign explain {proposal}")
+            }
         };
+
+    /// No new proposal can bear this name.
+    NameUnusable { proposal: ProposalName, because: String } = "NAME_UNUSABLE", Malformed,
+        format!("no proposal can be called {proposal}: {because}"),
+        "propose it under another name".to_owned();
 
     /// The member has no review edge to the producer.
     NotReviewer { proposal: ProposalName, member: String, reviewers: Vec<MemberName> } = "NOT_REVIEWER", Forbidden,
@@ -149,10 +162,15 @@ rejections! {
     PhaseClosed { phase: PhaseName, state: String } = "PHASE_CLOSED", Precondition,
         format!("phase {phase} is {state}"),
         if state == "pending" {
-            "wait until the phase before it is published; run: countersign status".to_owned()
+            "wait until the phase before it is over; run: countersign status".to_owned()
         } else {
             "name a deliverable of the open phase; run: countersign status".to_owned()
         };
+
+    /// A person dropped it: nobody owes anything for it.
+    DeliverableDropped { proposal: ProposalName, by: MemberName, reason: String } = "DELIVERABLE_DROPPED", Precondition,
+        format!("{proposal} was dropped by {by}: {reason}"),
+        "nothing is to be done; run: countersign status".to_owned();
 
     /// The version changes nothing against its target, or holds no files.
     EmptyProposal { proposal: ProposalName } = "EMPTY_PROPOSAL", Precondition,

@@ -13,7 +13,7 @@ use tonic::{Code, Request, Response, Status, Streaming};
 use super::answer::Failure;
 use super::call::{Bounds, Call, UPLOAD_TIME_MAX, answered, carried_out, request_key};
 use super::place::Place;
-use super::review::{find, read};
+use super::review::Reading;
 use super::shared::Shared;
 use super::{auth, facts};
 use crate::artifact::{Entries, EntryKind};
@@ -180,13 +180,18 @@ async fn fetch(call: Call, request: proto::FetchRequest) -> Result<Pieces, Failu
     let key = request_key(&request)?;
     let place = call.shared.fetches.take(call.team.name(), &call.member).await;
     let place = place.ok_or_else(|| too_many("versions are fetched"))?;
-    let reference = read(&call, &request.subject, key).await?;
-    let artifact = call.team.peek(|team| find(team, &reference).map(|(_, _, found)| found.artifact.clone()));
-    let artifact = artifact.ok_or_else(Failure::unexpected)?;
-    let entries = {
-        let _turn = call.turn().await;
-        call.artifacts()?.entries(&artifact).await?
+    let artifacts = call.artifacts()?;
+    let mut reading = Reading::of(&call, &request.subject).await?;
+    let entries = loop {
+        let entries = {
+            let _turn = call.turn().await;
+            artifacts.entries(&reading.artifact).await?
+        };
+        if reading.record(&call, &key).await? {
+            break entries;
+        }
     };
+    let reference = reading.reference;
     let (sender, receiver) = batches();
     let (sent, whole) = oneshot::channel();
     // Ends with the entries, or when the caller goes away or takes nothing for too long.

@@ -21,7 +21,8 @@ pub fn status(team: &Team, judge: &dyn Judge, now: Time, member: &MemberName) ->
     let (charter, review) = (&adopted.charter, team.review());
     response.team = charter.team.to_string();
     response.circles = review.circles().map(|one| circle(team, charter, adopted.revision, one)).collect();
-    response.proposals = review.proposals().map(|one| proposal(team, charter, now, one)).collect();
+    let proposals = review.proposals().chain(review.dropped());
+    response.proposals = proposals.map(|one| proposal(team, charter, now, one)).collect();
     let owed = team.all_obligations(judge, now);
     response.obligations = owed.iter().map(obligation).collect();
     let open = review.circles().filter(|circle| circle.is_open());
@@ -51,6 +52,7 @@ fn circle(team: &Team, charter: &Charter, revision: u32, circle: &Circle) -> pro
         CircleState::Open => proto::CircleState::Open,
         CircleState::Complete => proto::CircleState::Complete,
         CircleState::Published => proto::CircleState::Published,
+        CircleState::Closed => proto::CircleState::Closed,
     };
     proto::Circle {
         name: circle.name.to_string(),

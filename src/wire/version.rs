@@ -115,11 +115,13 @@ pub fn objection(proposal: &Proposal, objection: &Objection) -> proto::Objection
         let text = version.answers.get(&objection.id)?.clone();
         Some(proto::Reply { version: version.number, text })
     });
+    let raised_on = objection.from.as_ref().map(|(proposal, version)| format!("{proposal}@{version}"));
     proto::Objection {
         id: objection.id.to_string(),
         by: objection.by.to_string(),
         lenses: texts(&objection.lenses),
-        version: objection.version,
+        version: objection.from.as_ref().map_or(objection.version, |(_, version)| *version),
+        raised_on: raised_on.unwrap_or_default(),
         kind: kind.into(),
         text: objection.text.clone(),
         at: objection.places.iter().cloned().map(String::from).collect(),
@@ -155,5 +157,7 @@ pub fn proposal_state(state: ProposalState) -> proto::ProposalState {
         ProposalState::Withdrawn => proto::ProposalState::Withdrawn,
         ProposalState::Complete => proto::ProposalState::Complete,
         ProposalState::Published => proto::ProposalState::Published,
+        ProposalState::Closed => proto::ProposalState::Closed,
+        ProposalState::Dropped => proto::ProposalState::Dropped,
     }
 }

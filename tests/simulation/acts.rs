@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use countersign::protocol::artifact::{ArtifactFacts, Identity, Place, RepoPath};
+use countersign::protocol::charter::ConfirmKind;
 use countersign::protocol::escalation::{self, Decision, ReportSent};
 use countersign::protocol::name::{
     Actor, CircleRef, Digest, DigestPrefix, EscalationId, MemberName, ObjectionId, ProposalName, Subject,
@@ -75,8 +76,8 @@ impl World<'_> {
     fn is_finished(&self) -> bool {
         let phases = self.team.adopted().map_or(0, |adopted| adopted.charter.phases.len());
         let opened = self.seen.events.get("phase-opened").copied().unwrap_or_default();
-        let published = |circle: &Circle| circle.state == CircleState::Published;
-        opened == phases && self.team.review().circles().all(published)
+        let over = |circle: &Circle| matches!(circle.state, CircleState::Published | CircleState::Closed);
+        opened == phases && self.team.review().circles().all(over)
     }
 
     /// Somebody does what it owes, each as it is.
@@ -264,7 +265,11 @@ impl World<'_> {
             84 => self.report_check(member),
             85..88 => Command::Confirm(review::Confirm { reference: self.circle_ref() }),
             88..91 => {
-                let subject = match self.dice.below(4) {
+                let subject = match self.dice.below(5) {
+                    4 => {
+                        let phase = self.team.review().current_phase();
+                        phase.map_or_else(|| "nonsense".to_owned(), ToString::to_string)
+                    }
                     0 => self.proposal_name(member).to_string(),
                     1 => self.objection(member).to_string(),
                     2 => self.circle_ref().circle.to_string(),
@@ -281,7 +286,9 @@ impl World<'_> {
                 if self.dice.percent(80) {
                     escalation = self.dice.pick(&open).copied().unwrap_or(escalation);
                 }
-                let decision = match self.dice.below(12) {
+                let decision = match self.dice.below(14) {
+                    12 => Decision::DropDeliverable,
+                    13 => Decision::ClosePhase,
                     0..3 => Decision::RaiseLimit,
                     3..5 => Decision::Extend,
                     5 => Decision::Overrule,
@@ -317,6 +324,15 @@ impl World<'_> {
             let unclosed = proposal.objections.iter().filter(|objection| objection.closed.is_none());
             unclosed.map(|objection| objection.id).collect()
         });
+        let mut open = open;
+        if self.dice.percent(50) {
+            // What follows the work is to be answered too.
+            open.extend(
+                self.team.review().proposals().filter(|known| known.producer == *member).flat_map(|known| {
+                    known.open_objections().map(|objection| objection.id).collect::<Vec<_>>()
+                }),
+            );
+        }
         let answered = if self.dice.percent(75) { 100 } else { 50 };
         for id in self.dice.some(&open, answered) {
             let answer = if self.dice.percent(95) { "done" } else { " " };
@@ -340,6 +356,15 @@ impl World<'_> {
             };
             facts.authors.push(Identity { email, name: "somebody".to_owned() });
             facts.authors.sort();
+        }
+        if self.dice.percent(20) {
+            // The same file as in what the same producer took back.
+            let own = |known: &&Proposal| known.producer == *member && known.withdrawal.is_some();
+            let among: Vec<&Proposal> = self.team.review().proposals().filter(own).collect();
+            let other = self.dice.pick(&among).and_then(|other| other.current());
+            facts.paths.extend(other.iter().flat_map(|version| version.paths.iter().cloned()));
+            facts.paths.sort();
+            facts.paths.dedup();
         }
         if self.dice.percent(10) {
             let owner = self.dice.pick(&self.members).expect("a team has members");
@@ -448,6 +473,11 @@ impl World<'_> {
             return self.dice.pick(&all).map_or_else(nonsense, |name| (*name).clone());
         }
         let open: Vec<&Proposal> = open_proposals(&self.team);
+        let each = self.team.review().current_phase().and_then(|phase| charter.phase(phase));
+        if each.is_some_and(|(_, phase)| phase.confirm == ConfirmKind::Each) && self.dice.percent(5) {
+            let name = format!("extra-{member}-{}", self.dice.below(4));
+            return name.parse().unwrap_or_else(|_| nonsense());
+        }
         let own: Vec<&ProposalName> =
             open.iter().filter(|known| known.producer == *member).map(|known| &known.name).collect();
         let all: Vec<&ProposalName> = self.team.review().proposals().map(|known| &known.name).collect();

@@ -36,6 +36,8 @@ pub struct Remark<'a> {
     pub closed: Option<&'a str>,
     /// Whether the producer was shown it.
     pub read: bool,
+    /// Whether it followed the work from another proposal; its version is then the one before that.
+    pub followed: bool,
 }
 
 impl Remark<'_> {
@@ -126,7 +128,7 @@ impl History {
         let Some(charter) = self.charter() else { return Vec::new() };
         let phases = charter.phases.iter().filter(|phase| opened.contains(&phase.name.as_str()));
         let names = phases.flat_map(|phase| &phase.deliverables).map(|deliverable| deliverable.name.as_str());
-        names.filter(|name| self.circle_of(name) == circle).collect()
+        names.filter(|name| self.circle_of(name) == circle && !self.is_dropped(name)).collect()
     }
 
     pub fn participants(&self, circle: &str) -> BTreeSet<String> {
@@ -138,8 +140,43 @@ impl History {
         participants
     }
 
-    /// `open`, `complete` or `published`.
+    pub fn is_dropped(&self, proposal: &str) -> bool {
+        self.facts().any(|(_, _, fact)| matches!(fact, Fact::Dropped(event) if event.proposal == proposal))
+    }
+
+    pub fn is_closed(&self, phase: &str) -> bool {
+        self.facts().any(|(_, _, fact)| matches!(fact, Fact::PhaseClosed(event) if event.phase == phase))
+    }
+
+    /// What a producer offers beside the charter's deliverables is owed like one of them from then on.
+    pub fn begin_ad_hoc(&mut self, phase: &str, name: &str, producer: &str) {
+        let charters = self.entries.iter_mut().rev().filter_map(|entry| match &mut entry.fact {
+            Fact::Charter(adopted) => Some(&mut adopted.charter),
+            _ => None,
+        });
+        let phases = charters.take(1).flat_map(|charter| &mut charter.phases);
+        for phase in phases.filter(|known| known.name == phase) {
+            phase.deliverables.push(Deliverable { name: name.to_owned(), producer: producer.to_owned() });
+        }
+    }
+
+    /// `open`, `complete`, `published` or `closed`.
     pub fn circle_state(&self, circle: &str) -> &'static str {
+        if self.facts().any(|(_, _, fact)| matches!(fact, Fact::Published(event) if event.circle == circle)) {
+            return "published";
+        }
+        let ended = |fact: &Fact| matches!(fact, Fact::PhaseClosed(_) | Fact::Dropped(_));
+        if self.facts().any(|(_, _, fact)| ended(fact)) {
+            let charter = self.charter();
+            let held = charter.iter().flat_map(|charter| &charter.phases).flat_map(|phase| {
+                phase.deliverables.iter().map(move |held| (phase.name.as_str(), held.name.as_str()))
+            });
+            let mut held = held.filter(|(_, name)| self.circle_of(name) == circle).peekable();
+            let known = held.peek().is_some();
+            if known && held.all(|(phase, name)| self.is_closed(phase) || self.is_dropped(name)) {
+                return "closed";
+            }
+        }
         let last = self.facts().rev().find_map(|(_, _, fact)| match fact {
             Fact::Completed(event) if event.circle == circle => Some("complete"),
             Fact::Published(event) if event.circle == circle => Some("published"),
@@ -196,6 +233,17 @@ impl History {
             _ => None,
         });
         stretches.map(|(from, to)| (to - from).max(0)).sum()
+    }
+
+    /// Whether what an escalation is about was dropped, or its circle closed.
+    pub fn ended(&self, id: &str) -> bool {
+        self.facts().any(|(_, _, fact)| {
+            matches!(fact, Fact::Escalated(event) if event.id == id
+            && (event.circle.as_deref().is_some_and(|circle| self.circle_state(circle) == "closed")
+                || event.proposal.as_deref().is_some_and(|name| {
+                    self.is_dropped(name) || self.circle_state(self.circle_of(name)) == "closed"
+                })))
+        })
     }
 
     /// Whether a channel took the news of an escalation at that level.
@@ -279,7 +327,27 @@ impl History {
                     failing_test: raised.failing_test.as_ref().map(|run| run.command.as_str()),
                     closed: None,
                     read: false,
+                    followed: false,
                 }),
+                Fact::Proposed(event) => {
+                    for source in &event.follows {
+                        let known: Vec<&str> = remarks
+                            .iter()
+                            .filter(|remark| remark.proposal == event.proposal)
+                            .map(|remark| remark.id)
+                            .collect();
+                        let open = remarks.iter().filter(|remark| {
+                            remark.proposal == source
+                                && remark.is_open_objection()
+                                && !known.contains(&remark.id)
+                        });
+                        let (proposal, version) = (event.proposal.as_str(), event.version - 1);
+                        let followed: Vec<Remark<'_>> = open
+                            .map(|remark| Remark { proposal, version, followed: true, ..*remark })
+                            .collect();
+                        remarks.extend(followed);
+                    }
+                }
                 Fact::Closed(event) => {
                     for remark in remarks.iter_mut().filter(|remark| remark.id == event.id) {
                         remark.closed = Some(&event.how);
@@ -343,7 +411,8 @@ impl History {
     pub fn is_overruled(&self, member: &str, proposal: &str, version: u32) -> bool {
         let remarks = self.remarks_on(proposal);
         remarks.iter().any(|remark| {
-            remark.by == member && remark.version == version && remark.closed == Some("overruled")
+            let there = remark.version == version && !remark.followed;
+            there && remark.by == member && remark.closed == Some("overruled")
         })
     }
 
@@ -460,7 +529,9 @@ impl History {
         let about = |id: &str| {
             self.facts().any(|(_, _, fact)| {
                 matches!(fact, Fact::Escalated(event) if event.id == id && event.cause == cause
-                    && event.subject == subject
+                    && (event.subject == subject
+                        // What is the same work is of the same producer, and raised together.
+                        || (member.is_none() && self.producer(&event.subject) == self.producer(subject)))
                     && member.is_none_or(|member| event.member.as_deref() == Some(member)))
             })
         };

@@ -86,6 +86,12 @@ impl Oracle {
         for entry in stored {
             let before = self.history.entries.last().map_or(i64::MIN, |last| last.at);
             demand!("time", entry.at >= before, "{} comes after {before}", entry.at);
+            if let Fact::Proposed(event) = &entry.fact
+                && let Some(phase) = &event.ad_hoc
+            {
+                self.ad_hoc(phase, event)?;
+                self.history.begin_ad_hoc(phase, &event.proposal, &event.producer);
+            }
             self.fact(asked, &entry, first)?;
             self.history.entries.push(entry);
         }
@@ -277,6 +283,23 @@ impl Oracle {
                 let known = asked.verb == "resume" && event.from < event.to && event.to <= entry.at;
                 demand!("time", known, "away from {} to {} at {}", event.from, event.to, entry.at);
             }
+            Fact::PhaseClosed(event) => {
+                let decided = asked.verb == "answer" && self.history.is_human(&event.by);
+                demand!("G7", decided, "{} closed {}", event.by, event.phase);
+                self.given("reason", &event.reason)?;
+                let opened = self.history.phases_opened();
+                let open = opened.last() == Some(&event.phase.as_str());
+                demand!("G7", open && !self.history.is_closed(&event.phase), "{} was closed", event.phase);
+                let complete = |circle: &&str| self.history.circle_state(circle) == "complete";
+                let lost = self.history.circles().into_iter().find(complete);
+                demand!("G6", lost.is_none(), "{lost:?} was complete and its phase was closed");
+            }
+            Fact::Dropped(event) => {
+                let decided = asked.verb == "answer" && self.history.is_human(&event.by);
+                demand!("G7", decided, "{} dropped {}", event.by, event.proposal);
+                self.given("reason", &event.reason)?;
+                self.open_circle(&event.proposal)?;
+            }
             Fact::Replaced(event) | Fact::Excused(event) => {
                 let decided = asked.verb == "answer" && self.history.is_human(&event.by);
                 demand!("G7", decided, "{} decided about {}", event.by, event.reviewer);
@@ -311,6 +334,7 @@ impl Oracle {
         let circle = self.history.circle_of(proposal);
         let state = self.history.circle_state(circle);
         demand!("G1", state == "open", "{proposal} changed while {circle} is {state}");
+        demand!("G1", !self.history.is_dropped(proposal), "{proposal} was dropped and changed");
         Ok(())
     }
 
@@ -323,8 +347,28 @@ impl Oracle {
             charter.iter().flat_map(|charter| &charter.phases[..opened.len()]).flat_map(|p| &p.deliverables)
         {
             let state = self.history.circle_state(self.history.circle_of(&proposal.name));
-            demand!("G7", state == "published", "{phase} opened while {} is {state}", proposal.name);
+            let over = matches!(state, "published" | "closed");
+            demand!("G7", over, "{phase} opened while {} is {state}", proposal.name);
         }
+        let before = charter.and_then(|charter| charter.phases[..opened.len()].last());
+        let by_itself = before.is_none_or(|before| before.confirm == "together");
+        let closed = before.is_some_and(|before| self.history.is_closed(&before.name));
+        demand!("G7", by_itself || closed, "{phase} opened and nobody closed the one before");
+        Ok(())
+    }
+
+    /// Nothing but the first version of a new name, by somebody who is reviewed in an open phase of its kind.
+    fn ad_hoc(&self, phase: &str, event: &Proposed) -> Verdict {
+        let (history, name) = (&self.history, event.proposal.as_str());
+        let fresh = event.version == 1 && history.place(name).is_none();
+        demand!("G14", fresh, "{name} is known, and was proposed ad hoc");
+        let open = history.phases_opened().last() == Some(&phase) && !history.is_closed(phase);
+        let charter = history.charter().expect("the charter is the first fact of a log");
+        let found = charter.phases.iter().find(|known| known.name == phase);
+        let fits = found.is_some_and(|found| {
+            found.confirm == "each" && found.reviews.iter().any(|edge| edge.of == event.producer)
+        });
+        demand!("G3", open && fits, "{} proposed {name} in {phase}", event.producer);
         Ok(())
     }
 
@@ -347,22 +391,30 @@ impl Oracle {
         for offer in offers.iter().filter(|offer| offer.what.artifact.content == event.artifact.content) {
             let version = offer.what.version;
             demand!("G2", version != current, "{name}@{} changes nothing", event.version);
-            let standing = remarks.iter().find(|remark| remark.version == version && remark.stands());
+            let there = |remark: &&Remark<'_>| remark.version == version && !remark.followed;
+            let standing = remarks.iter().filter(there).find(|remark| remark.stands());
             demand!("G2", standing.is_none(), "{name}@{version} is back, with all that was objected to");
         }
         for path in &event.paths {
             demand!("G14", self.may_touch(&event.producer, path), "{} touches {path}", event.producer);
         }
         self.text("summary", &event.summary)?;
+        let mut taken_up = Vec::new();
+        for source in &event.follows {
+            let same = history.producer(source) == event.producer;
+            demand!("G3", same && source != name, "{} took up {source}", event.producer);
+            let open = history.remarks_on(source).into_iter().filter(Remark::is_open_objection);
+            taken_up.extend(open);
+        }
         for (id, answer) in &event.answers {
             self.text("answer", answer)?;
             demand!(
                 "G4",
-                remarks.iter().any(|remark| remark.id == id),
+                remarks.iter().chain(&taken_up).any(|remark| remark.id == id),
                 "{id} is answered and isn't on {name}"
             );
         }
-        for remark in remarks.iter().filter(|remark| remark.closed.is_none()) {
+        for remark in remarks.iter().chain(&taken_up).filter(|remark| remark.closed.is_none()) {
             demand!("G4", remark.read, "{} by {} was never read", remark.id, remark.by);
             let answer = event.answers.get(remark.id).map_or("", |answer| answer.trim());
             demand!("G4", remark.is_note || !answer.is_empty(), "{} is not answered", remark.id);
@@ -371,8 +423,10 @@ impl Oracle {
             let until = flip.saturating_add(self.limits().withdraw_cooldown);
             demand!("G5", at >= until, "{name} came back at {at}, before {until}");
         }
-        let objected = remarks.iter().any(|remark| remark.version == current && remark.stands());
-        let round = objected && !history.publish_failed(name);
+        let objected =
+            remarks.iter().any(|remark| remark.version == current && !remark.followed && remark.stands());
+        let follows = !event.follows.is_empty() && event.round;
+        let round = follows || objected && !history.publish_failed(name);
         demand!("G5", event.round == round, "{name}@{} counts as a round: {}", event.version, event.round);
         let rounds = history.rounds(name, history.raised("round-limit", name, None)) + usize::from(round);
         demand!("G5", rounds <= self.limits().rounds || !round, "{name} went through {rounds} rounds");
@@ -464,7 +518,8 @@ impl Oracle {
             self.given("command", &test.command)?;
             self.text("output", test.output.as_deref().unwrap_or_default())?;
         }
-        let fresh = format!("o{}", self.history.remarks().len() + 1);
+        let raised = self.history.remarks().iter().filter(|remark| !remark.followed).count();
+        let fresh = format!("o{}", raised + 1);
         demand!("G4", event.id == fresh, "{} was given instead of {fresh}", event.id);
         Ok(())
     }
@@ -484,11 +539,10 @@ impl Oracle {
     fn closed(&self, event: &ObjectionClosed) -> Verdict {
         let (history, by) = (&self.history, event.by.as_str());
         let remarks = history.remarks();
-        let found = remarks.iter().find(|remark| remark.id == event.id);
+        let found = remarks.iter().find(|remark| remark.id == event.id && remark.proposal == event.proposal);
         demand!("G4", found.is_some(), "{} closed and was never raised", event.id);
         let remark = found.expect("it was just demanded");
         demand!("G4", !remark.is_note, "{} is a note and closed", event.id);
-        demand!("G4", remark.proposal == event.proposal, "{} is on {}", event.id, remark.proposal);
         demand!("G4", remark.closed.is_none(), "{} closed twice", event.id);
         self.open_circle(remark.proposal)?;
         let current = history.current(remark.proposal).map_or(0, |offer| offer.what.version);
@@ -652,6 +706,7 @@ impl Oracle {
             let proposal = subject.split('@').next().unwrap_or_default();
             let known = self.history.remarks().iter().any(|remark| remark.id == subject)
                 || self.history.place(proposal).is_some()
+                || self.history.phases_opened().contains(&subject)
                 || !self.history.circle_proposals(subject).is_empty();
             demand!("G13", known, "nobody knows {subject}, and it is before a person");
         }
@@ -674,8 +729,11 @@ impl Oracle {
         let (_, cause, subject, _) = found.expect("it was just demanded");
         let Some(by) = &event.by else {
             demand!("G7", event.decision.is_none(), "nobody decided {:?}", event.decision);
-            let lasting = *cause == "asked" || *cause == "recovery";
-            let limit = *cause == "flip-limit"
+            let ended = self.history.circle_state(self.history.circle_of(subject)) == "closed"
+                || self.history.ended(&event.id);
+            let lasting = !ended && *cause == "asked" || *cause == "recovery";
+            let limit = !ended
+                && *cause == "flip-limit"
                 && self.history.circle_state(self.history.circle_of(subject)) == "open";
             demand!("G13", !lasting && !limit, "{subject} closed by itself: {cause}");
             return Ok(());
@@ -685,13 +743,18 @@ impl Oracle {
         demand!("G7", self.history.is_human(by), "{by} is no person and decided {}", event.id);
         self.given("reason", &event.reason)?;
         let fitting: &[&str] = match *cause {
-            "stall" | "overdue" => &["extend", "overrule", "replace", "excuse", "dismiss"],
-            "round-limit" => &["raise-limit", "overrule"],
-            "vote-limit" => &["raise-limit", "replace"],
-            "flip-limit" => &["raise-limit", "dismiss"],
-            "reviewer-not-eligible" => &["dismiss", "replace", "excuse"],
-            "overruled-again" => &["dismiss", "overrule"],
-            "asked" => &["dismiss", "extend", "overrule", "replace", "excuse"],
+            "stall" | "overdue" => {
+                &["extend", "overrule", "replace", "excuse", "drop-deliverable", "close-phase", "dismiss"]
+            }
+            "round-limit" => &["raise-limit", "overrule", "drop-deliverable", "close-phase"],
+            "vote-limit" => &["raise-limit", "replace", "drop-deliverable", "close-phase"],
+            "flip-limit" => &["raise-limit", "drop-deliverable", "close-phase", "dismiss"],
+            "reviewer-not-eligible" => &["dismiss", "replace", "excuse", "drop-deliverable", "close-phase"],
+            "overruled-again" => &["dismiss", "overrule", "drop-deliverable", "close-phase"],
+            "publish-failure" => &["dismiss", "drop-deliverable", "close-phase"],
+            "asked" => {
+                &["dismiss", "extend", "overrule", "replace", "excuse", "drop-deliverable", "close-phase"]
+            }
             _ => &["dismiss"],
         };
         let decision = event.decision.as_deref().unwrap_or_default();
@@ -724,9 +787,12 @@ impl Oracle {
             "report" => {
                 let done = history.phases_opened();
                 let charter = history.charter().expect("a circle has a charter");
-                let published = |name: &String| history.circle_state(history.circle_of(name)) == "published";
+                let phase = &charter.phases[done.len() - 1];
+                let over = |name: &String| {
+                    matches!(history.circle_state(history.circle_of(name)), "published" | "closed")
+                };
                 let last =
-                    charter.phases[done.len() - 1].deliverables.iter().all(|held| published(&held.name));
+                    phase.confirm == "together" && phase.deliverables.iter().all(|held| over(&held.name));
                 demand!(
                     "G8",
                     !last || done.len() == charter.phases.len(),

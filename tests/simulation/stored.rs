@@ -79,6 +79,10 @@ pub struct Proposed {
     #[serde(default)]
     pub authors: Vec<Identity>,
     pub round: bool,
+    #[serde(default)]
+    pub ad_hoc: Option<String>,
+    #[serde(default)]
+    pub follows: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -261,6 +265,20 @@ pub struct ServerResumed {
     pub to: i64,
 }
 
+#[derive(Debug, Deserialize)]
+pub struct PhaseClosed {
+    pub phase: String,
+    pub by: String,
+    pub reason: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct DeliverableDropped {
+    pub proposal: String,
+    pub by: String,
+    pub reason: String,
+}
+
 /// By a stand-in, or by nobody.
 #[derive(Debug, Deserialize)]
 pub struct HandedOver {
@@ -315,4 +333,6 @@ facts! {
     "server-resumed" => Resumed(ServerResumed),
     "reviewer-replaced" => Replaced(HandedOver),
     "reviewer-excused" => Excused(HandedOver),
+    "phase-closed" => PhaseClosed(PhaseClosed),
+    "deliverable-dropped" => Dropped(DeliverableDropped),
 }

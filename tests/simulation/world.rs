@@ -287,8 +287,13 @@ impl<'a> World<'a> {
         let objection = subject.parse().ok().and_then(|id: ObjectionId| self.team.review().objection(id));
         let name = subject.split(['@', ':']).next().unwrap_or_default();
         let about = objection.map_or(name, |(proposal, _)| proposal.name.as_str());
-        let within =
-            about == circle.name.as_str() || circle.proposals.iter().any(|known| known.as_str() == about);
+        // One that followed the work is closed wherever it stands.
+        let followed = subject.parse().ok().is_some_and(|id: ObjectionId| {
+            self.team.review().places(id).any(|(proposal, _)| proposal.circle == circle.name)
+        });
+        let within = followed
+            || about == circle.name.as_str()
+            || circle.proposals.iter().any(|known| known.as_str() == about);
         // What a member merely asked, or a limit that stands in nobody's way, moves nothing until all else
         // is settled; then it lets nobody confirm.
         let settled = self.team.review().is_settled(circle);
@@ -351,11 +356,11 @@ impl<'a> World<'a> {
         // Somebody who is no member may have written it; that makes it nobody else's work.
         let host = if self.dice.percent(80) { "example.org" } else { "elsewhere.example" };
         let authors = vec![Identity { email: format!("{producer}@{host}"), name: producer.to_owned() }];
-        let paths = vec![RepoPath::from_bytes(format!("src/{producer}/lib.rs").as_bytes())];
+        let paths = vec![RepoPath::from_bytes(format!("src/{producer}/{name}.rs").as_bytes())];
         Propose {
             artifact: self.artifact(&format!("{name} fresh {}", self.offered)),
             proposal: name,
-            facts: ArtifactFacts { empty: false, paths, authors },
+            facts: ArtifactFacts { empty: false, paths, files: Vec::new(), authors },
             summary: "more".to_owned(),
             answers,
             after,

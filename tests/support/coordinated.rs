@@ -125,6 +125,10 @@ impl Coordinated {
         let mut authors: Vec<Identity> =
             proposing.author.iter().chain(&proposing.co_authors).map(identity).collect();
         authors.sort();
+        let left = proposing.touched.iter().filter_map(|path| proposing.files.get(path));
+        let files: std::collections::BTreeSet<Digest> =
+            left.map(|text| Digest::of_bytes(Sha256::digest(text).into())).collect();
+        let files = files.into_iter().collect();
         let in_git = self.team.peek(|team| team.adopted().unwrap().charter.repository.is_some());
         let (kind, digest) = if in_git {
             self.commits += 1;
@@ -140,6 +144,7 @@ impl Coordinated {
             facts: ArtifactFacts {
                 empty: proposing.empty,
                 paths: proposing.touched.iter().map(|path| RepoPath::from_bytes(path.as_bytes())).collect(),
+                files,
                 authors,
             },
             summary: proposing.summary.clone(),
@@ -347,7 +352,10 @@ fn objections(team: &Team, proposal: &ProposalName) -> Vec<String> {
             kind,
             objection.by.as_str(),
             &lenses,
-            objection.version,
+            &objection.from.as_ref().map_or_else(
+                || format!("version {}", objection.version),
+                |(proposal, version)| format!("{proposal}@{version}"),
+            ),
             objection.status(),
             &objection.text,
             &places,
@@ -363,13 +371,13 @@ pub fn objection_line(
     kind: &str,
     by: &str,
     lenses: &[String],
-    version: u32,
+    on: &str,
     status: &str,
     text: &str,
     places: &[String],
 ) -> String {
     let at = if places.is_empty() { String::new() } else { format!(" at {}", places.join(", ")) };
-    format!("{id} {kind} by {by} ({}) on version {version}, {status}: \"{text}\"{at}", lenses.join(", "))
+    format!("{id} {kind} by {by} ({}) on {on}, {status}: \"{text}\"{at}", lenses.join(", "))
 }
 
 fn explained(
@@ -423,8 +431,7 @@ pub fn standing(team: &Team, judge: &dyn countersign::protocol::rule::Judge, now
         let confirmed = review.confirmed(circle, &manifest).map(ToString::to_string).collect();
         (circle.name.to_string(), reference.to_string(), circle.state.as_str().to_owned(), confirmed)
     });
-    let proposals = adopted.charter.phases.iter().flat_map(|phase| &phase.deliverables);
-    let proposals = proposals.filter_map(|deliverable| review.proposal(&deliverable.name)).map(|proposal| {
+    let proposals = review.proposals().chain(review.dropped()).map(|proposal| {
         let (_, phase) = adopted.charter.phase(&proposal.phase).unwrap();
         let counts = proposal.edges(phase).filter_map(|edge| {
             let current = proposal.current().filter(|_| proposal.withdrawal.is_none())?;

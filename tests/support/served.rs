@@ -337,7 +337,10 @@ fn objection(objection: &proto::Objection) -> String {
         &lower(objection.kind().as_str_name(), "OBJECTION_KIND_"),
         &objection.by,
         &objection.lenses,
-        objection.version,
+        &match objection.raised_on.as_str() {
+            "" => format!("version {}", objection.version),
+            other => other.to_owned(),
+        },
         &lower(objection.status().as_str_name(), "OBJECTION_STATUS_"),
         &objection.text,
         &objection.at,

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::protocol::answer::Answer;
 use crate::protocol::event::Event;
-use crate::protocol::name::{MemberName, says_nothing};
+use crate::protocol::name::{MemberName, PhaseName, says_nothing};
 use crate::protocol::rejection::{Rejection, Violation};
 use crate::protocol::review::{self, Objection, Proposal, ReviewerExcused, ReviewerReplaced};
 use crate::protocol::team::{Ask, Decision};
@@ -18,12 +18,12 @@ use crate::protocol::team::{Ask, Decision};
 pub(in crate::protocol) fn escalate(ask: Ask<'_>, command: &Escalate) -> Decision {
     let review = ask.review();
     let located = review.locate(&command.subject);
+    let phase = command.subject.parse().ok().filter(|phase| review.phase_state(phase).is_some());
     let mut unmet = Vec::new();
-    if located.is_none() {
+    if located.is_none() && phase.is_none() {
         let known = review.proposals().map(|proposal| proposal.name.as_str());
-        unmet.push(
-            ask.unknown(&command.subject, known.chain(review.circles().map(|circle| circle.name.as_str()))),
-        );
+        let known = known.chain(review.circles().map(|circle| circle.name.as_str()));
+        unmet.push(ask.unknown(&command.subject, known.chain(review.current_phase().map(PhaseName::as_str))));
     }
     if says_nothing(&command.text) {
         unmet.push(Violation::EmptyText { what: "text".to_owned() });
@@ -80,6 +80,8 @@ pub(in crate::protocol) fn answer(ask: Ask<'_>, command: &AnswerCommand) -> Deci
         PersonsDecision::Overrule => answering.overrule(),
         PersonsDecision::Replace => answering.replace(),
         PersonsDecision::Excuse => answering.excuse(),
+        PersonsDecision::DropDeliverable => answering.drop_deliverable(),
+        PersonsDecision::ClosePhase => answering.close_phase(),
     };
     let effect = match effect {
         Ok(events) => events,
@@ -127,6 +129,11 @@ impl<'a> Answering<'a> {
 
     /// Nothing is decided about what is final.
     fn check_open(&self) -> Result<(), Rejection> {
+        let proposal =
+            self.escalation.opened.proposal.as_ref().and_then(|name| self.ask.review().proposal(name));
+        if let Some((proposal, dropped)) = proposal.and_then(|one| Some((one, one.dropped.as_ref()?))) {
+            return Err(dropped.violation(&proposal.name).into());
+        }
         match self.ask.team.circle_of(&self.escalation.opened).filter(|circle| !circle.is_open()) {
             Some(circle) => {
                 let (circle, state) = (circle.name.to_string(), circle.state.as_str().to_owned());
@@ -151,8 +158,11 @@ impl<'a> Answering<'a> {
             single.is_none_or(|id| objection.id == id) && of.is_none_or(|member| objection.by == *member)
         };
         let mut events = Vec::new();
+        // One that followed the work into another proposal of the circle closes once.
+        let mut closing = BTreeSet::new();
         for proposal in self.proposals() {
-            let objections: Vec<&Objection> = proposal.open_objections().filter(concerned).collect();
+            let objections = proposal.open_objections().filter(concerned);
+            let objections: Vec<&Objection> = objections.filter(|open| closing.insert(open.id)).collect();
             let reason = &self.command.reason;
             let mut overruled = review::overrule_all(self.ask, proposal, &objections, reason)?;
             events.append(&mut overruled);
@@ -223,6 +233,28 @@ impl<'a> Answering<'a> {
             events.push(ReviewerExcused { proposal, reviewer: reviewer.clone(), by: by.clone() }.into());
         }
         Ok(events)
+    }
+
+    /// The proposal that it is about leaves its circle; where a circle is in question, the only one in it.
+    fn drop_deliverable(&self) -> Result<Vec<Event>, Rejection> {
+        self.check_open()?;
+        match self.proposals().as_slice() {
+            [proposal] => Ok(review::drop_deliverable(self.ask, proposal, &self.command.reason)),
+            _ => Err(self.impossible(
+                "it is not about one deliverable: put that one before a person, by countersign escalate NAME TEXT",
+            )),
+        }
+    }
+
+    /// The phase that it is about, or that of what it is about.
+    fn close_phase(&self) -> Result<Vec<Event>, Rejection> {
+        let opened = &self.escalation.opened;
+        let circle = self.ask.team.circle_of(opened).map(|circle| circle.phase.clone());
+        let Some(phase) = circle.or_else(|| opened.subject.parse().ok()) else {
+            return Err(self.impossible("it is about no phase"));
+        };
+        review::close_phase(self.ask, &phase, &self.command.reason)
+            .map_err(|because| self.impossible(because))
     }
 
     /// Whose review is in question: who is named, else whom the escalation is about, else the only one

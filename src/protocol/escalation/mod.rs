@@ -63,6 +63,10 @@ pub enum Decision {
     Excuse,
     /// The limit counts anew from here.
     RaiseLimit,
+    /// A deliverable, or what was proposed ad hoc, leaves its circle.
+    DropDeliverable,
+    /// What is open in a phase ends as it is, and the next phase opens.
+    ClosePhase,
     /// Nothing is to be done.
     Dismiss,
 }
@@ -88,18 +92,21 @@ impl Cause {
 
     /// The decisions that answer it; the first is the one that is offered first.
     pub fn decisions(self) -> &'static [Decision] {
-        use Decision::{Dismiss, Excuse, Extend, Overrule, RaiseLimit, Replace};
+        use Decision::{ClosePhase, Dismiss, DropDeliverable, Excuse, Extend, Overrule, RaiseLimit, Replace};
         match self {
-            Self::Stall | Self::Overdue => &[Extend, Overrule, Replace, Excuse, Dismiss],
+            Self::Stall | Self::Overdue => {
+                &[Extend, Overrule, Replace, Excuse, DropDeliverable, ClosePhase, Dismiss]
+            }
             // Dismissing these would leave work that nobody may move.
-            Self::RoundLimit => &[RaiseLimit, Overrule],
-            Self::VoteLimit => &[RaiseLimit, Replace],
-            Self::ReviewerGone => &[Overrule],
-            Self::FlipLimit => &[RaiseLimit, Dismiss],
-            Self::ReviewerNotEligible => &[Dismiss, Replace, Excuse],
-            Self::OverruledAgain => &[Dismiss, Overrule],
-            Self::PublishFailure | Self::RuleError | Self::Recovery => &[Dismiss],
-            Self::Asked => &[Dismiss, Extend, Overrule, Replace, Excuse],
+            Self::RoundLimit => &[RaiseLimit, Overrule, DropDeliverable, ClosePhase],
+            Self::VoteLimit => &[RaiseLimit, Replace, DropDeliverable, ClosePhase],
+            Self::ReviewerGone => &[Overrule, DropDeliverable, ClosePhase],
+            Self::FlipLimit => &[RaiseLimit, DropDeliverable, ClosePhase, Dismiss],
+            Self::ReviewerNotEligible => &[Dismiss, Replace, Excuse, DropDeliverable, ClosePhase],
+            Self::OverruledAgain => &[Dismiss, Overrule, DropDeliverable, ClosePhase],
+            Self::PublishFailure => &[Dismiss, DropDeliverable, ClosePhase],
+            Self::RuleError | Self::Recovery => &[Dismiss],
+            Self::Asked => &[Dismiss, Extend, Overrule, Replace, Excuse, DropDeliverable, ClosePhase],
         }
     }
 
@@ -123,6 +130,8 @@ impl Decision {
         ("replace", Self::Replace),
         ("excuse", Self::Excuse),
         ("raise-limit", Self::RaiseLimit),
+        ("drop-deliverable", Self::DropDeliverable),
+        ("close-phase", Self::ClosePhase),
         ("dismiss", Self::Dismiss),
     ];
 }

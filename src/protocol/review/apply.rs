@@ -3,15 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::event::{Closing, Objected, Proposed};
+use super::event::{Closing, DeliverableDropped, Objected, PhaseClosed, Proposed};
 use super::state::{
-    Ballot, CheckReport, Circle, CircleState, Closed, Objection, ObjectionKind, PhaseState, Proposal, Review,
-    Version, Vote, VoteKind, Withdrawal,
+    Ballot, CheckReport, Circle, CircleState, Closed, Dropped, Objection, ObjectionKind, PhaseState,
+    Proposal, Review, Version, Vote, VoteKind, Withdrawal,
 };
 use crate::protocol::charter::{Charter, ConfirmKind, Phase, ReviewEdge};
 use crate::protocol::escalation::{Cause, Decision, Escalated};
 use crate::protocol::event::Event;
-use crate::protocol::name::{CircleName, MemberName, ProposalName};
+use crate::protocol::name::{CircleName, MemberName, PhaseName, ProposalName};
 use crate::protocol::recovery::{Patch, RecoveryFired};
 use crate::protocol::time::Time;
 
@@ -62,6 +62,7 @@ impl Review {
                     failing_test: None,
                     closed: None,
                     read: false,
+                    from: None,
                 });
                 if let Some(ballot) = self.ballot_mut(&noted.proposal, noted.version, &noted.by) {
                     ballot.notes += 1;
@@ -70,20 +71,32 @@ impl Review {
             Event::ObjectionClosed(closed) => {
                 let how =
                     Closed { how: closed.how, by: closed.by.clone(), at, reason: closed.reason.clone() };
-                let Some(proposal) = self.proposals.get_mut(&closed.proposal) else { return };
-                let found = proposal.objections.iter_mut().find(|objection| objection.id == closed.id);
-                let Some(objection) = found else { return };
-                objection.closed = Some(how);
-                let (raised_on, by) = (objection.version, objection.by.clone());
-                self.close(&closed.proposal, raised_on, &by, closed.how);
+                let places: Vec<ProposalName> =
+                    self.places(closed.id).map(|(proposal, _)| proposal.name.clone()).collect();
+                for name in &places {
+                    let objections = self.proposals.get_mut(name).map(|proposal| &mut proposal.objections);
+                    let known = |objection: &&mut Objection| objection.id == closed.id;
+                    for objection in objections.into_iter().flatten().filter(known) {
+                        objection.closed = Some(how.clone());
+                    }
+                }
+                if let Some((home, objection)) = self.objection(closed.id) {
+                    let (home, raised_on, by) = (home.name.clone(), objection.version, objection.by.clone());
+                    self.close(&home, raised_on, &by, closed.how);
+                }
+                for name in &places {
+                    self.settle_named(charter, at, name, true);
+                }
             }
             Event::Withdrawn(withdrawn) => {
                 let Some(proposal) = self.proposals.get_mut(&withdrawn.proposal) else { return };
                 proposal.withdrawal =
                     Some(Withdrawal { by: withdrawn.by.clone(), at, reason: withdrawn.reason.clone() });
-                proposal.flipped_at = Some(at);
-                proposal.flips += 1;
                 let circle = proposal.circle.clone();
+                self.count(&withdrawn.proposal, |work| {
+                    work.flipped_at = Some(at);
+                    work.flips += 1;
+                });
                 self.lapse_all(&circle);
             }
             Event::CheckReported(reported) => {
@@ -108,7 +121,7 @@ impl Review {
                     circle.completed = Some(completed.clone());
                 }
             }
-            Event::CirclePublished(published) => self.publish(&published.circle),
+            Event::CirclePublished(published) => self.publish(charter, &published.circle),
             Event::CircleReopened(reopened) => {
                 let Some(circle) = self.circles.get_mut(&reopened.circle) else { return };
                 circle.state = CircleState::Open;
@@ -129,6 +142,8 @@ impl Review {
             Event::ReviewerExcused(excused) => {
                 self.hand_over(charter, &excused.proposal, &excused.reviewer, None);
             }
+            Event::PhaseClosed(closed) => self.close_phase(closed, at),
+            Event::DeliverableDropped(dropped) => self.drop_proposal(charter, dropped, at),
             // A revised charter is part of every open circle's digest, so that what was confirmed
             // before no longer counts.
             Event::CharterAdopted(_)
@@ -202,13 +217,12 @@ impl Review {
         if decision != Decision::RaiseLimit {
             return;
         }
-        let Some(proposal) = escalated.proposal.as_ref().and_then(|name| self.proposals.get_mut(name)) else {
-            return;
-        };
+        let Some(name) = &escalated.proposal else { return };
         match escalated.cause {
-            Cause::RoundLimit => proposal.rounds = 0,
-            Cause::FlipLimit => proposal.flips = 0,
+            Cause::RoundLimit => self.count(name, |work| work.rounds = 0),
+            Cause::FlipLimit => self.count(name, |work| work.flips = 0),
             Cause::VoteLimit => {
+                let Some(proposal) = self.proposals.get_mut(name) else { return };
                 let member = escalated.member.as_ref();
                 let ballots = proposal.versions.last_mut().map(|version| &mut version.ballots);
                 if let Some(ballot) =
@@ -234,44 +248,87 @@ impl Review {
                 ConfirmKind::Together => (&phase.name).into(),
                 ConfirmKind::Each => (&deliverable.name).into(),
             };
-            let proposal = Proposal {
-                name: deliverable.name.clone(),
-                producer: deliverable.producer.clone(),
-                phase: phase.name.clone(),
-                circle,
-                opened_at: at,
-                versions: Vec::new(),
-                objections: Vec::new(),
-                withdrawal: None,
-                flipped_at: None,
-                flips: 0,
-                rounds: 0,
-                publish_failed: None,
-                stand_ins: BTreeMap::new(),
-                excused: BTreeSet::new(),
-            };
+            let (name, producer) = (deliverable.name.clone(), deliverable.producer.clone());
+            let proposal = Proposal::fresh(name, producer, phase.name.clone(), circle, at);
             self.proposals.insert(deliverable.name.clone(), proposal);
         }
         for (name, proposals) in circles {
-            self.circle_order.push(name.clone());
-            let circle = Circle {
-                name: name.clone(),
-                phase: phase.name.clone(),
-                unaccepted: proposals.iter().cloned().collect(),
-                proposals,
-                state: CircleState::Open,
-                confirmed: BTreeMap::new(),
-                reopened: 0,
-                decided: 0,
-                dissent: None,
-                completed: None,
-                progress_at: at,
-            };
-            self.circles.insert(name, circle);
+            self.open_circle(name, &phase.name, proposals, at);
+        }
+    }
+
+    fn open_circle(&mut self, name: CircleName, phase: &PhaseName, proposals: Vec<ProposalName>, at: Time) {
+        self.circle_order.push(name.clone());
+        let circle = Circle {
+            name: name.clone(),
+            phase: phase.clone(),
+            unaccepted: proposals.iter().cloned().collect(),
+            proposals,
+            state: CircleState::Open,
+            confirmed: BTreeMap::new(),
+            reopened: 0,
+            decided: 0,
+            dissent: None,
+            completed: None,
+            progress_at: at,
+        };
+        self.circles.insert(name, circle);
+    }
+
+    /// A proposal that no charter names begins, in a circle of its own.
+    fn begin_ad_hoc(&mut self, phase: &PhaseName, at: Time, event: &Proposed) {
+        if self.proposals.contains_key(&event.proposal) {
+            return;
+        }
+        let begun = self.ad_hoc(event.proposal.clone(), event.producer.clone(), phase.clone(), at);
+        for name in &begun.kin {
+            if let Some(kin) = self.proposals.get_mut(name) {
+                kin.kin.insert(event.proposal.clone());
+            }
+        }
+        self.open_circle(begun.circle.clone(), phase, vec![begun.name.clone()], at);
+        self.proposals.insert(begun.name.clone(), begun);
+    }
+
+    /// What is open on a proposal, and what its work went through, follow that work into another one: from here on
+    /// both are the same work. The objections keep their ids, and close in both at once.
+    fn follow(&mut self, name: &ProposalName, source: &ProposalName) {
+        let (Some(into), Some(from)) = (self.proposals.get(name), self.proposals.get(source)) else { return };
+        let kin: BTreeSet<ProposalName> =
+            into.kin.iter().chain(&from.kin).chain([name, source]).cloned().collect();
+        let (flips, rounds) = (into.flips.max(from.flips), into.rounds.max(from.rounds));
+        let flipped_at = into.flipped_at.max(from.flipped_at);
+        let version = into.current_number();
+        let new = |objection: &&Objection| !into.objections.iter().any(|known| known.id == objection.id);
+        let follows = |objection: &Objection| Objection {
+            version,
+            from: Some(objection.from.clone().unwrap_or_else(|| (source.clone(), objection.version))),
+            ..objection.clone()
+        };
+        let objections: Vec<Objection> = from.open_objections().filter(new).map(follows).collect();
+        for member in &kin {
+            let Some(work) = self.proposals.get_mut(member) else { continue };
+            (work.flips, work.rounds, work.flipped_at) = (flips, rounds, flipped_at);
+            work.kin = kin.iter().filter(|other| *other != member).cloned().collect();
+        }
+        if let Some(into) = self.proposals.get_mut(name) {
+            into.objections.extend(objections);
+        }
+    }
+
+    /// Counts on a proposal and all that is the same work.
+    fn count(&mut self, name: &ProposalName, count: impl Fn(&mut Proposal)) {
+        let Some(kin) = self.proposals.get(name).map(|proposal| proposal.kin.clone()) else { return };
+        for name in kin.iter().chain([name]) {
+            self.proposals.get_mut(name).into_iter().for_each(&count);
         }
     }
 
     fn propose(&mut self, at: Time, event: &Proposed) {
+        if let Some(phase) = &event.ad_hoc {
+            self.begin_ad_hoc(phase, at, event);
+        }
+        event.follows.iter().for_each(|source| self.follow(&event.proposal, source));
         let Some(proposal) = self.proposals.get_mut(&event.proposal) else { return };
         proposal.versions.push(Version {
             number: event.version,
@@ -281,6 +338,7 @@ impl Review {
             summary: event.summary.clone(),
             answers: event.answers.clone(),
             paths: event.paths.clone(),
+            files: event.files.clone(),
             authors: event.authors.clone(),
             read_by: BTreeMap::new(),
             ballots: BTreeMap::new(),
@@ -290,8 +348,8 @@ impl Review {
         });
         proposal.withdrawal = None;
         proposal.publish_failed = None;
-        proposal.rounds += u32::from(event.round);
         let circle = proposal.circle.clone();
+        self.count(&event.proposal, |work| work.rounds += u32::from(event.round));
         self.lapse_all(&circle);
     }
 
@@ -316,7 +374,7 @@ impl Review {
     fn close(&mut self, proposal: &ProposalName, raised_on: u32, by: &MemberName, how: Closing) {
         let Some(proposal) = self.proposals.get_mut(proposal) else { return };
         let counts = |objection: &Objection| {
-            objection.version == raised_on
+            objection.is_raised_on(raised_on)
                 && objection.kind == ObjectionKind::Objection
                 && objection.closed.as_ref().is_none_or(|closed| closed.how == Closing::Resolved)
         };
@@ -324,7 +382,7 @@ impl Review {
         let holds_more = proposal
             .objections
             .iter()
-            .any(|other| other.blocks() && other.by == *by && other.version == raised_on);
+            .any(|other| other.blocks() && other.by == *by && other.is_raised_on(raised_on));
         let Some(version) = proposal.versions.get_mut(raised_on as usize - 1) else { return };
         version.objected = objected;
         match how {
@@ -354,17 +412,51 @@ impl Review {
         }
     }
 
-    fn publish(&mut self, name: &CircleName) {
+    fn publish(&mut self, charter: &Charter, name: &CircleName) {
         let Some(circle) = self.circles.get_mut(name) else { return };
         circle.state = CircleState::Published;
         let phase = circle.phase.clone();
-        let done = self
-            .circles
-            .values()
-            .filter(|circle| circle.phase == phase)
-            .all(|circle| circle.state == CircleState::Published);
-        if let Some((_, state)) = self.phases.iter_mut().find(|(name, _)| *name == phase).filter(|_| done) {
-            *state = PhaseState::Published;
+        self.finish_phase(charter, &phase);
+    }
+
+    /// A phase that finishes together ends with its last circle; one of kind `each` is closed by a person.
+    fn finish_phase(&mut self, charter: &Charter, name: &PhaseName) {
+        let together = charter.phase(name).is_some_and(|(_, of)| of.confirm == ConfirmKind::Together);
+        let mut states = self.circles.values().filter(|circle| circle.phase == *name).map(|one| one.state);
+        if !together || states.clone().any(|state| matches!(state, CircleState::Open | CircleState::Complete))
+        {
+            return;
+        }
+        let published = states.any(|state| state == CircleState::Published);
+        if let Some((_, state)) = self.phases.iter_mut().find(|(phase, _)| phase == name) {
+            *state = if published { PhaseState::Published } else { PhaseState::Closed };
+        }
+    }
+
+    fn close_phase(&mut self, closed: &PhaseClosed, at: Time) {
+        if let Some((_, state)) = self.phases.iter_mut().find(|(phase, _)| *phase == closed.phase) {
+            *state = PhaseState::Closed;
+        }
+        let here = |circle: &&mut Circle| circle.phase == closed.phase && circle.is_open();
+        for circle in self.circles.values_mut().filter(here) {
+            circle.state = CircleState::Closed;
+            circle.confirmed.clear();
+            circle.progress_at = at;
+        }
+    }
+
+    fn drop_proposal(&mut self, charter: &Charter, dropped: &DeliverableDropped, at: Time) {
+        let Some(proposal) = self.proposals.get_mut(&dropped.proposal) else { return };
+        proposal.dropped = Some(Dropped { by: dropped.by.clone(), at, reason: dropped.reason.clone() });
+        let Some(circle) = self.circles.get_mut(&proposal.circle) else { return };
+        circle.proposals.retain(|name| *name != dropped.proposal);
+        circle.unaccepted.remove(&dropped.proposal);
+        circle.confirmed.clear();
+        circle.progress_at = at;
+        if circle.proposals.is_empty() {
+            circle.state = CircleState::Closed;
+            let phase = circle.phase.clone();
+            self.finish_phase(charter, &phase);
         }
     }
 
@@ -396,7 +488,13 @@ impl Review {
             }
             _ => return,
         };
-        let Some(proposal) = self.proposals.get(name) else { return };
+        self.settle_named(charter, at, name, progress);
+    }
+
+    fn settle_named(&mut self, charter: &Charter, at: Time, name: &ProposalName, progress: bool) {
+        let Some(proposal) = self.proposals.get(name).filter(|proposal| proposal.dropped.is_none()) else {
+            return;
+        };
         let Some(circle) = self.circles.get_mut(&proposal.circle) else { return };
         if progress {
             circle.progress_at = at;
@@ -405,7 +503,7 @@ impl Review {
     }
 
     fn settle_all(&mut self, charter: &Charter) {
-        for proposal in self.proposals.values() {
+        for proposal in self.proposals.values().filter(|proposal| proposal.dropped.is_none()) {
             if let Some(circle) = self.circles.get_mut(&proposal.circle) {
                 settle_one(charter, circle, proposal);
             }

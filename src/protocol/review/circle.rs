@@ -80,7 +80,9 @@ impl Review {
         &'a self,
         charter: &'a Charter,
     ) -> impl Iterator<Item = Time> + 'a {
-        let cooling = self.proposals().filter(|proposal| proposal.withdrawal.is_some());
+        let open = self.circles().filter(|circle| circle.is_open());
+        let proposals = open.flat_map(|circle| &circle.proposals).map(|name| &self.proposals[name]);
+        let cooling = proposals.filter(|proposal| proposal.withdrawal.is_some());
         cooling.filter_map(|proposal| proposal.cool_at(&charter.limits))
     }
 }

@@ -1,12 +1,14 @@
 //! decide: resolve and overrule, the two ways in which an objection closes.
 
+use std::collections::BTreeSet;
+
 use super::command::{Overrule, Resolve};
 use super::event::{Closing, ObjectionClosed};
 use super::state::{Objection, ObjectionKind, Proposal};
 use crate::protocol::answer::Answer;
 use crate::protocol::escalation::Cause;
 use crate::protocol::event::Event;
-use crate::protocol::name::{ObjectionId, says_nothing};
+use crate::protocol::name::{ObjectionId, ProposalName, says_nothing};
 use crate::protocol::rejection::{Rejection, Violation};
 use crate::protocol::team::{Ask, Decision};
 
@@ -48,7 +50,9 @@ pub(in crate::protocol) fn overrule(ask: Ask<'_>, command: &Overrule) -> Decisio
     };
     let mut unmet = Vec::new();
     ask.check_person("overrule", &mut unmet);
-    check_not_own(ask, proposal, objection, &mut unmet);
+    ask.review().places(objection.id).for_each(|(place, standing)| {
+        check_not_own(ask, place, standing, &mut unmet);
+    });
     check_open(objection, &mut unmet);
     ask.check_reason("overrule", &command.reason, &mut unmet);
     ask.check_circle_open(proposal, &mut unmet);
@@ -78,7 +82,7 @@ pub(in crate::protocol) fn overrule_all(
     }
     let closing: Vec<ObjectionId> = objections.iter().map(|objection| objection.id).collect();
     if !closing.is_empty() {
-        answered(ask, proposal, &closing, &mut events);
+        answered(ask, proposal, &closing, Closing::Overruled, &mut events);
     }
     Ok(events)
 }
@@ -146,19 +150,45 @@ fn closed(
 }
 
 /// Where these are the last objections that are open, what a person was asked because of them is closed.
-fn answered(ask: Ask<'_>, proposal: &Proposal, closing: &[ObjectionId], events: &mut Vec<Event>) {
-    if proposal.open_objections().all(|open| closing.contains(&open.id)) {
-        let reason = "no objection is open";
-        ask.close_by_progress(Cause::RoundLimit, proposal.name.as_str(), reason, events);
-        ask.close_by_progress(Cause::OverruledAgain, &proposal.current_ref(), reason, events);
+fn answered(
+    ask: Ask<'_>,
+    proposal: &Proposal,
+    closing: &[ObjectionId],
+    how: Closing,
+    events: &mut Vec<Event>,
+) {
+    let reason = "no objection is open";
+    for name in left_without(ask, proposal, closing, how) {
+        ask.close_by_progress(Cause::RoundLimit, name.as_str(), reason, events);
+        let current = ask.review().proposal(&name).map(Proposal::current_ref);
+        let current = current.unwrap_or_default();
+        ask.close_by_progress(Cause::OverruledAgain, &current, reason, events);
     }
+}
+
+/// The proposal, and wherever else these objections stand, where nothing is open without them. Where one to the
+/// current version is resolved, another proposal answered it, and the next version here is a round still.
+pub(super) fn left_without(
+    ask: Ask<'_>,
+    proposal: &Proposal,
+    closing: &[ObjectionId],
+    how: Closing,
+) -> BTreeSet<ProposalName> {
+    let places = closing.iter().flat_map(|id| ask.review().places(*id)).map(|(proposal, _)| proposal);
+    let left = places.chain([proposal]).filter(|known| {
+        let round = how == Closing::Resolved && known.next_is_round();
+        !round && known.open_objections().all(|open| closing.contains(&open.id))
+    });
+    left.map(|known| known.name.clone()).collect()
 }
 
 fn close(ask: Ask<'_>, proposal: &Proposal, objection: &Objection, how: Closing, reason: &str) -> Decision {
     let mut events = vec![Event::from(closed(ask, proposal, objection, how, reason))];
-    answered(ask, proposal, &[objection.id], &mut events);
+    answered(ask, proposal, &[objection.id], how, &mut events);
     if how == Closing::Mistaken {
-        super::vote::escalate_spent_approval(ask, proposal, objection, &mut events);
+        for (place, standing) in ask.review().places(objection.id) {
+            super::vote::escalate_spent_approval(ask, place, standing, &mut events);
+        }
     }
     Decision::accept(events, Answer::ObjectionClosed { objection: objection.id })
 }

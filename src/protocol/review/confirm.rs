@@ -5,19 +5,18 @@ use super::event::{
     CircleCompleted, CirclePublished, CircleReopened, CompletedEntry, Confirmed, CountedApproval,
 };
 use super::requirement::{self, RequirementState};
-use super::state::{Circle, CircleState, Proposal};
+use super::state::{Circle, CircleState, PhaseState, Proposal};
 use crate::protocol::answer::Answer;
 use crate::protocol::charter::{Charter, ConfirmKind, Phase, RuleMode};
 use crate::protocol::escalation::{Cause, Escalated};
-use crate::protocol::event::{Event, PhaseOpened};
+use crate::protocol::event::Event;
 use crate::protocol::name::{CircleRef, Digest, MemberName, PhaseName};
 use crate::protocol::rejection::{Rejection, Violation};
 use crate::protocol::team::{Ask, Decision, Team};
 
 /// Confirms exactly what a circle holds, unless, in this order: the circle is unknown or its phase hasn't
-/// opened, the member takes
-/// no part in it, the reference isn't the current one, or a rule denies. A circle that is complete
-/// already answers ok.
+/// opened, the member takes no part in it, a person closed it, the reference isn't the current one, or a
+/// rule denies. A circle that is complete already answers ok.
 pub(in crate::protocol) fn confirm(ask: Ask<'_>, command: &Confirm) -> Decision {
     let given = &command.reference;
     let review = ask.review();
@@ -42,6 +41,18 @@ pub(in crate::protocol) fn confirm(ask: Ask<'_>, command: &Confirm) -> Decision 
         });
     }
     let current = CircleRef { circle: circle.name.clone(), digest: (&manifest).into() };
+    if circle.state == CircleState::Closed {
+        unmet.push(match review.phase_state(&circle.phase) {
+            Some(PhaseState::Closed) => {
+                let (phase, state) = (circle.phase.clone(), PhaseState::Closed.as_str().to_owned());
+                Violation::PhaseClosed { phase, state }
+            }
+            _ => {
+                let (circle, state) = (circle.name.to_string(), circle.state.as_str().to_owned());
+                Violation::CircleComplete { circle, state }
+            }
+        });
+    }
     if !given.digest.names(&manifest) {
         unmet.push(Violation::StaleConfirm { given: given.clone(), current: current.clone() });
     }
@@ -138,7 +149,7 @@ fn completed_entry(ask: Ask<'_>, proposal: &Proposal) -> Option<CompletedEntry> 
 }
 
 /// The server's report: what a complete circle holds was published, and the next phase opens when it
-/// was the last circle of its phase; or it couldn't be, and the circle is open again with its
+/// was the last circle of a phase that finishes together; or it couldn't be, and the circle is open again with its
 /// confirmations void. A report on anything but a complete circle's manifest changes nothing.
 pub(in crate::protocol) fn report_publish(
     team: &Team,
@@ -168,12 +179,6 @@ pub(in crate::protocol) fn report_publish(
     }
     let published = CirclePublished { circle: circle.name.clone(), manifest: report.manifest.clone() };
     let mut events = vec![Event::from(published)];
-    let others = review.circles().filter(|other| other.phase == circle.phase && other.name != circle.name);
-    let last = others.into_iter().all(|other| other.state == CircleState::Published);
-    if let Some((index, _)) = charter.phase(&circle.phase).filter(|_| last)
-        && let Some(next) = charter.phases.get(index + 1)
-    {
-        events.push(PhaseOpened { phase: next.name.clone() }.into());
-    }
+    events.extend(super::phase::after(team, charter, &circle.phase, &[&circle.name]).map(Event::from));
     Decision::accept(events, Answer::Recorded)
 }

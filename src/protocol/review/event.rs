@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::artifact::{Artifact, Identity, Place, RepoPath};
-use crate::protocol::name::{CircleName, Digest, Lens, MemberName, ObjectionId, ProposalName};
+use crate::protocol::name::{CircleName, Digest, Lens, MemberName, ObjectionId, PhaseName, ProposalName};
 
 /// A command that was run, as evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +51,15 @@ pub struct Proposed {
     pub authors: Vec<Identity>,
     /// Whether it follows an objected version.
     pub round: bool,
+    /// The phase in which it is ad hoc; nothing for a deliverable of the charter.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ad_hoc: Option<PhaseName>,
+    /// What the files hold that it touches, by digest.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub files: Vec<Digest>,
+    /// The proposals whose work it takes up: their open objections, rounds and flips follow it.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub follows: Vec<ProposalName>,
 }
 
 /// A member was shown a version.
@@ -301,4 +310,26 @@ pub struct ReviewerExcused {
     pub reviewer: MemberName,
     /// The person who decided it.
     pub by: MemberName,
+}
+
+/// A person closed a phase: whatever is open in it ends as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseClosed {
+    /// Which phase.
+    pub phase: PhaseName,
+    /// The person who decided it.
+    pub by: MemberName,
+    /// Why.
+    pub reason: String,
+}
+
+/// A person dropped a deliverable, or what was proposed ad hoc: it leaves its circle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeliverableDropped {
+    /// Which proposal.
+    pub proposal: ProposalName,
+    /// The person who decided it.
+    pub by: MemberName,
+    /// Why.
+    pub reason: String,
 }

@@ -5,6 +5,7 @@
 //! `closing`, `withdraw`, `check`, `confirm`, and `dissent`, which follows from a vote); `apply`; [`obligations`](fn@obligations); and
 //! [`requirement`], the one computation behind confirm and explain.
 
+mod ad_hoc;
 mod apply;
 mod check;
 mod circle;
@@ -13,7 +14,9 @@ pub mod command;
 mod confirm;
 mod dissent;
 pub mod event;
+mod follow;
 mod obligations;
+mod phase;
 mod propose;
 mod read;
 pub mod requirement;
@@ -27,9 +30,10 @@ pub use command::{
 };
 pub use event::{
     Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry,
-    Confirmed, CountedApproval, DissentCalled, Noted, Objected, ObjectionClosed, ObjectionsRead, Proposed,
-    ReviewerExcused, ReviewerReplaced, Run, VersionRead, Withdrawn,
+    Confirmed, CountedApproval, DeliverableDropped, DissentCalled, Noted, Objected, ObjectionClosed,
+    ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused, ReviewerReplaced, Run, VersionRead, Withdrawn,
 };
+pub(super) use phase::{close_phase, drop_deliverable};
 pub use read::read_before;
 pub use requirement::{Requirement, RequirementState};
 pub use state::{
@@ -67,9 +71,19 @@ impl<'a> Ask<'a> {
         Err(self.unknown(name.as_str(), self.review().proposals().map(|proposal| proposal.name.as_str())))
     }
 
-    /// The objection or note of that id, with its proposal.
+    /// The objection or note of that id, with its proposal; of those to which it followed the work, the one in
+    /// which the asker can rather close it.
     fn objection(&self, id: ObjectionId) -> Result<(&'a Proposal, &'a Objection), Violation> {
-        self.review().objection(id).ok_or_else(|| self.unknown(&id.to_string(), []))
+        let closable = |(proposal, objection): &(&Proposal, &Objection)| {
+            let open = proposal.dropped.is_none() && self.circle_of(proposal).is_open();
+            let answered = proposal.withdrawal.is_none() && objection.version < proposal.current_number();
+            let read = proposal.current().is_some_and(|version| version.read_by.contains_key(self.by));
+            (open, answered, read)
+        };
+        // Of equals the first, where it was raised.
+        let places: Vec<_> = self.review().places(id).collect();
+        let best = places.into_iter().rev().max_by_key(closable);
+        best.ok_or_else(|| self.unknown(&id.to_string(), []))
     }
 
     /// The charter's phase of a proposal.
@@ -91,10 +105,15 @@ impl<'a> Ask<'a> {
         self.review().circle(&proposal.circle).expect("a proposal's circle opened with it")
     }
 
-    /// Refuses what would change a circle that is complete.
+    /// Refuses what would change a circle that is complete, or what a person ended.
     fn check_circle_open(&self, proposal: &Proposal, unmet: &mut Vec<Violation>) {
         let circle = self.circle_of(proposal);
-        if !circle.is_open() {
+        if let Some(dropped) = &proposal.dropped {
+            unmet.push(dropped.violation(&proposal.name));
+        } else if circle.state == CircleState::Closed {
+            let (phase, state) = (proposal.phase.clone(), CircleState::Closed.as_str().to_owned());
+            unmet.push(Violation::PhaseClosed { phase, state });
+        } else if !circle.is_open() {
             unmet.push(Violation::CircleComplete {
                 circle: circle.name.to_string(),
                 state: circle.state.as_str().to_owned(),

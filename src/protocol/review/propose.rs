@@ -2,48 +2,59 @@
 
 use std::collections::BTreeSet;
 
+use super::ad_hoc;
 use super::command::Propose;
 use super::event::{Closing, Proposed};
-use super::state::{Objection, ObjectionKind, PhaseState, Proposal, Version};
+use super::follow::Followed;
+use super::state::{CircleState, Objection, ObjectionKind, PhaseState, Proposal, Version};
 use crate::protocol::answer::Answer;
 use crate::protocol::escalation::{Cause, Escalated};
 use crate::protocol::event::Event;
-use crate::protocol::name::{EscalationId, MemberName, ObjectionId, says_nothing};
+use crate::protocol::name::{EscalationId, MemberName, ObjectionId, ProposalName, VersionRef, says_nothing};
 use crate::protocol::rejection::{Rejection, Violation, list};
 use crate::protocol::team::{Ask, Decision};
 
 /// Accepts a version, unless, in this order: the proposal is unknown, a text is too large, the member
-/// isn't its producer, the phase isn't open, the circle is complete, it is empty or unchanged, it
-/// touches what others own, it doesn't follow the current version, objections are unread or
-/// unanswered, it is cooling down, or it went through too many rounds.
+/// isn't its producer, the phase isn't open, the circle is complete, no proposal can bear the name, it is
+/// empty or unchanged, it touches what others own, it doesn't follow the current version, objections are
+/// unread or unanswered, it is cooling down, or it went through too many rounds.
 pub(in crate::protocol) fn propose(ask: Ask<'_>, command: &Propose) -> Decision {
-    let proposal = match ask.proposal(&command.proposal) {
-        Ok(proposal) => proposal,
-        Err(violation) => return Decision::refuse(violation),
+    let known = ask.review().proposal(&command.proposal);
+    let (begun, unfit) = match known {
+        Some(_) => (None, Vec::new()),
+        None => match ad_hoc::begin(ask, &command.proposal) {
+            Ok((begun, unfit)) => (Some(begun), unfit),
+            Err(violation) => return Decision::refuse(violation),
+        },
     };
+    let proposal = known.or(begun.as_ref()).expect("what isn't known begins, or was refused");
+    let followed = Followed::of(ask, proposal, command);
     let mut unmet = Vec::new();
-    check_texts(ask, proposal, command, &mut unmet);
+    check_texts(ask, proposal, &followed, command, &mut unmet);
+    unmet.extend(unfit);
     check_standing(ask, proposal, &mut unmet);
-    check_content(ask, proposal, command, &mut unmet);
-    check_read_and_answered(ask, proposal, command, &mut unmet);
+    check_content(ask, proposal, &followed, command, &mut unmet);
+    check_read_and_answered(ask, proposal, &followed, command, &mut unmet);
 
     let mut events = Vec::new();
-    let cool_at = proposal.withdrawal.as_ref().and_then(|_| proposal.cool_at(&ask.charter.limits));
-    if let Some(until) = cool_at.filter(|until| ask.now < *until) {
-        unmet.push(Violation::CooldownActive { proposal: proposal.name.clone(), until });
-    }
-    let round = proposal.next_is_round();
+    check_cooled(ask, proposal, &mut unmet);
+    followed.check_cooled(ask, &mut unmet);
+    let news = followed.news(proposal);
+    let objected = proposal.next_is_round();
+    let round = objected || news.iter().any(|source| source.next_is_round());
     let limit = ask.charter.limits.rounds;
-    if round && proposal.rounds >= limit && proposal.producer == *ask.by {
-        let escalation = ask.limit_escalation(
-            Cause::RoundLimit,
-            proposal.name.as_str(),
-            proposal,
-            || rounds_evidence(proposal),
-            &mut events,
-        );
-        let rounds = proposal.rounds;
-        unmet.push(Violation::RoundLimit { proposal: proposal.name.clone(), rounds, limit, escalation });
+    // Whose rounds are spent, a person is asked about: of work that goes on here, where it began.
+    let began = news.iter().copied().filter(|source| source.rounds >= limit);
+    let spent = began.chain([proposal]).find(|known| known.rounds >= limit);
+    if let Some(spent) = spent.filter(|_| round && proposal.producer == *ask.by) {
+        // What begins isn't known yet, and has no rounds but those of its kin.
+        let kin = || spent.kin.iter().find_map(|name| ask.review().proposal(name));
+        let known = ask.review().proposal(&spent.name).or_else(kin).unwrap_or(spent);
+        let evidence = || rounds_evidence(known);
+        let subject = known.name.as_str();
+        let escalation = ask.limit_escalation(Cause::RoundLimit, subject, known, evidence, &mut events);
+        let (proposal, rounds) = (known.name.clone(), known.rounds);
+        unmet.push(Violation::RoundLimit { proposal, rounds, limit, escalation });
     }
     if let Some(rejection) = Rejection::of(unmet) {
         return Decision { events, outcome: Err(rejection) };
@@ -59,15 +70,25 @@ pub(in crate::protocol) fn propose(ask: Ask<'_>, command: &Propose) -> Decision 
         paths: command.facts.paths.clone(),
         authors: command.facts.authors.clone(),
         round,
+        ad_hoc: begun.as_ref().map(|begun| begun.phase.clone()),
+        files: command.facts.files.clone(),
+        follows: Followed::names(&news),
     };
     accept(ask, proposal, proposed)
 }
 
-fn check_texts(ask: Ask<'_>, proposal: &Proposal, command: &Propose, unmet: &mut Vec<Violation>) {
+fn check_texts(
+    ask: Ask<'_>,
+    proposal: &Proposal,
+    followed: &Followed<'_>,
+    command: &Propose,
+    unmet: &mut Vec<Violation>,
+) {
+    let new = followed.objections(proposal);
+    let known = || proposal.objections.iter().chain(new.iter().copied());
     for (id, text) in &command.answers {
-        if !proposal.objections.iter().any(|objection| objection.id == *id) {
-            let known =
-                proposal.objections.iter().map(|objection| objection.id.to_string()).collect::<Vec<_>>();
+        if !known().any(|objection| objection.id == *id) {
+            let known = known().map(|objection| objection.id.to_string()).collect::<Vec<_>>();
             unmet.push(ask.unknown(&id.to_string(), known.iter().map(String::as_str)));
         }
         ask.check_text("answer", text, unmet);
@@ -79,27 +100,50 @@ fn check_standing(ask: Ask<'_>, proposal: &Proposal, unmet: &mut Vec<Violation>)
     if proposal.producer != *ask.by {
         unmet.push(Violation::NotProducer {
             proposal: proposal.name.clone(),
-            producer: proposal.producer.clone(),
+            producer: proposal.producer.to_string(),
             member: ask.by.to_string(),
             verb: "propose".to_owned(),
+            reviewed: Vec::new(),
         });
     }
-    if ask.review().phase_state(&proposal.phase) == Some(PhaseState::Published) {
-        unmet.push(Violation::PhaseClosed { phase: proposal.phase.clone(), state: "published".to_owned() });
+    let Some(circle) = ask.review().circle(&proposal.circle) else { return };
+    let phase = ask.review().phase_state(&proposal.phase).filter(|state| *state != PhaseState::Open);
+    // Of a circle that was closed with its phase, the check below says the same.
+    if let Some(state) = phase.filter(|_| circle.state != CircleState::Closed) {
+        let (phase, state) = (proposal.phase.clone(), state.as_str().to_owned());
+        unmet.push(Violation::PhaseClosed { phase, state });
     }
     ask.check_circle_open(proposal, unmet);
 }
 
-fn check_content(ask: Ask<'_>, proposal: &Proposal, command: &Propose, unmet: &mut Vec<Violation>) {
+/// Withdrawn work stays away for a while, also under a new name.
+fn check_cooled(ask: Ask<'_>, proposal: &Proposal, unmet: &mut Vec<Violation>) {
+    let begins = proposal.ad_hoc && proposal.versions.is_empty();
+    if proposal.withdrawal.is_none() && !begins {
+        return;
+    }
+    let limits = &ask.charter.limits;
+    if let Some(until) = proposal.cool_at(limits).filter(|until| ask.now < *until) {
+        let kin = proposal.kin.iter().filter_map(|name| ask.review().proposal(name));
+        let withdrawn = kin.filter(|kin| kin.withdrawal.is_some());
+        let last = withdrawn.chain([proposal]).max_by_key(|kin| kin.withdrawal.as_ref().map(|one| one.at));
+        let proposal = last.unwrap_or(proposal).name.clone();
+        unmet.push(Violation::CooldownActive { proposal, until });
+    }
+}
+
+fn check_content(
+    ask: Ask<'_>,
+    proposal: &Proposal,
+    followed: &Followed<'_>,
+    command: &Propose,
+    unmet: &mut Vec<Violation>,
+) {
     if command.facts.empty {
         unmet.push(Violation::EmptyProposal { proposal: proposal.name.clone() });
     }
-    if let Some((version, objections)) = unchanged_from(proposal, command) {
-        unmet.push(Violation::UnchangedProposal {
-            proposal: proposal.name.clone(),
-            same_as: version.reference(&proposal.name),
-            objections,
-        });
+    if let Some((same_as, objections)) = unchanged_from(proposal, followed, command) {
+        unmet.push(Violation::UnchangedProposal { proposal: proposal.name.clone(), same_as, objections });
     }
     let mut paths = Vec::new();
     let mut owners: BTreeSet<&MemberName> = BTreeSet::new();
@@ -123,24 +167,35 @@ fn check_content(ask: Ask<'_>, proposal: &Proposal, command: &Propose, unmet: &m
 }
 
 /// The version with the same content that forbids it, and the objections to that one that do.
-fn unchanged_from<'a>(proposal: &'a Proposal, command: &Propose) -> Option<(&'a Version, Vec<ObjectionId>)> {
-    let same = |version: &&Version| version.artifact.content == command.artifact.content;
-    let counted = |version: &Version| -> Vec<ObjectionId> {
+fn unchanged_from(
+    proposal: &Proposal,
+    followed: &Followed<'_>,
+    command: &Propose,
+) -> Option<(VersionRef, Vec<ObjectionId>)> {
+    let same = |version: &Version| version.artifact.content == command.artifact.content;
+    let counted = |of: &Proposal, version: &Version| -> Vec<ObjectionId> {
         let counts = |objection: &&Objection| {
-            objection.version == version.number
+            objection.is_raised_on(version.number)
                 && objection.kind == ObjectionKind::Objection
                 && objection.closed.as_ref().is_none_or(|closed| closed.how == Closing::Resolved)
         };
-        proposal.objections.iter().filter(counts).map(|objection| objection.id).collect()
+        of.objections.iter().filter(counts).map(|objection| objection.id).collect()
     };
-    proposal.versions.iter().rev().filter(same).find_map(|version| {
-        let objections = counted(version);
-        let forbids = version.number == proposal.current_number() || !objections.is_empty();
-        forbids.then_some((version, objections))
+    let own = proposal.versions.iter().rev().map(|version| (proposal, version));
+    own.chain(followed.versions()).filter(|(_, version)| same(version)).find_map(|(of, version)| {
+        let objections = counted(of, version);
+        let current = of.name == proposal.name && version.number == proposal.current_number();
+        (current || !objections.is_empty()).then(|| (version.reference(&of.name), objections))
     })
 }
 
-fn check_read_and_answered(ask: Ask<'_>, proposal: &Proposal, command: &Propose, unmet: &mut Vec<Violation>) {
+fn check_read_and_answered(
+    ask: Ask<'_>,
+    proposal: &Proposal,
+    followed: &Followed<'_>,
+    command: &Propose,
+    unmet: &mut Vec<Violation>,
+) {
     if proposal.producer != *ask.by {
         // What is unread is between the producer and its reviewers.
         return;
@@ -156,17 +211,16 @@ fn check_read_and_answered(ask: Ask<'_>, proposal: &Proposal, command: &Propose,
     }
     let answered =
         |objection: &Objection| command.answers.get(&objection.id).is_some_and(|text| !says_nothing(text));
-    let unanswered: Vec<ObjectionId> = proposal
-        .open_objections()
-        .filter(|objection| !answered(objection))
-        .map(|objection| objection.id)
-        .collect();
+    followed.check_read(unmet);
+    let new = followed.objections(proposal);
+    let open = proposal.open_objections().chain(new.iter().copied());
+    let unanswered: Vec<ObjectionId> =
+        open.filter(|objection| !answered(objection)).map(|objection| objection.id).collect();
     if !unanswered.is_empty() {
-        unmet.push(Violation::UnansweredObjections {
-            proposal: proposal.name.clone(),
-            unanswered,
-            command: proposal.propose_command(ask.charter),
-        });
+        let mut command = proposal.propose_command(ask.charter);
+        new.iter().for_each(|objection| command.push_str(&format!(" --answer {}=TEXT", objection.id)));
+        let proposal = proposal.name.clone();
+        unmet.push(Violation::UnansweredObjections { proposal, unanswered, command });
     }
 }
 
@@ -181,6 +235,7 @@ fn accept(ask: Ask<'_>, proposal: &Proposal, proposed: Proposed) -> Decision {
         summary: String::new(),
         answers: Default::default(),
         paths: Vec::new(),
+        files: Vec::new(),
         authors: proposed.authors.clone(),
         read_by: Default::default(),
         ballots: Default::default(),
@@ -190,20 +245,24 @@ fn accept(ask: Ask<'_>, proposal: &Proposal, proposed: Proposed) -> Decision {
     };
     let reference = version.reference(&proposal.name);
     let digest = proposed.artifact.digest.clone();
+    let round = proposed.round;
+    let follows = proposed.follows.clone();
     let mut events = vec![Event::from(proposed)];
     let before = proposal.current_ref();
     for cause in [Cause::ReviewerNotEligible, Cause::OverruledAgain, Cause::VoteLimit] {
         ask.close_by_progress(cause, &before, &format!("{reference} followed"), &mut events);
     }
     let mut blocked: BTreeSet<(&MemberName, String)> = BTreeSet::new();
-    for edge in ask.edges(proposal) {
+    for edge in proposal.edges(ask.phase_of(proposal)) {
         if let Some(because) = proposal.own_work(ask.charter, &version, edge.reviewer) {
             blocked.insert((edge.reviewer, because));
         }
     }
     let mut escalated = Vec::new();
+    let mut next = ask.team.escalations().next_id();
     if !blocked.is_empty() {
-        let id = EscalationId(ask.team.escalations().next_id().0);
+        let id = next;
+        next = EscalationId(next.0 + 1);
         let because: Vec<String> = blocked
             .iter()
             .map(|(reviewer, because)| format!("{reviewer} may not approve: {because}"))
@@ -219,7 +278,46 @@ fn accept(ask: Ask<'_>, proposal: &Proposal, proposed: Proposed) -> Decision {
         );
         escalated.push(id);
     }
+    if round || !follows.is_empty() {
+        escalated.extend(spent_rounds(ask, proposal, round, &follows, next, &mut events));
+    }
     Decision::accept(events, Answer::Proposed { reference, digest, escalated })
+}
+
+/// Where this round is the last one, the next version of whatever else is the same work would be one too many:
+/// a person is asked with this, and the producer waits.
+fn spent_rounds(
+    ask: Ask<'_>,
+    proposal: &Proposal,
+    round: bool,
+    follows: &[ProposalName],
+    mut next: EscalationId,
+    events: &mut Vec<Event>,
+) -> Vec<EscalationId> {
+    let sources: Vec<&Proposal> = follows.iter().filter_map(|name| ask.review().proposal(name)).collect();
+    let rounds = sources.iter().copied().chain([proposal]).map(|work| work.rounds).max().unwrap_or(0);
+    if rounds + u32::from(round) < ask.charter.limits.rounds {
+        return Vec::new();
+    }
+    let kin = sources.iter().copied().chain([proposal]).flat_map(|work| &work.kin).chain(follows);
+    let kin: BTreeSet<&ProposalName> = kin.filter(|name| **name != proposal.name).collect();
+    let mut escalated = Vec::new();
+    for kin in kin.into_iter().filter_map(|name| ask.review().proposal(name)) {
+        let told = ask.team.escalations().open_on(Cause::RoundLimit, kin.name.as_str()).is_some();
+        if told || !kin.next_is_round() || kin.dropped.is_some() || !ask.circle_of(kin).is_open() {
+            continue;
+        }
+        let opened = Escalated {
+            id: next,
+            proposal: Some(kin.name.clone()),
+            member: Some(kin.producer.clone()),
+            ..Escalated::new(Cause::RoundLimit, kin.name.as_str(), rounds_evidence(kin))
+        };
+        events.push(opened.into());
+        escalated.push(next);
+        next = EscalationId(next.0 + 1);
+    }
+    escalated
 }
 
 /// Both sides' words, for the person who decides about another round.

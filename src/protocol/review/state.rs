@@ -8,7 +8,7 @@ use crate::protocol::charter::{Charter, Limits, Phase};
 use crate::protocol::name::{
     CircleName, Digest, Lens, MemberName, ObjectionId, PhaseName, ProposalName, Subject, VersionRef,
 };
-use crate::protocol::rejection::quoted;
+use crate::protocol::rejection::{Violation, quoted};
 use crate::protocol::time::Time;
 
 /// The review domain's part of a team.
@@ -33,6 +33,19 @@ pub enum PhaseState {
     Open,
     /// What it owes is published.
     Published,
+    /// A person closed it.
+    Closed,
+}
+
+impl PhaseState {
+    /// Its stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Published => "published",
+            Self::Closed => "closed",
+        }
+    }
 }
 
 /// The producers, reviewers and proposals that finish together.
@@ -42,7 +55,7 @@ pub struct Circle {
     pub name: CircleName,
     /// Its phase.
     pub phase: PhaseName,
-    /// Its proposals, in the charter's order.
+    /// Its proposals, in the charter's order, and one by itself where it is ad hoc.
     pub proposals: Vec<ProposalName>,
     /// Where it stands.
     pub state: CircleState,
@@ -71,6 +84,8 @@ pub enum CircleState {
     Complete,
     /// What it holds was published.
     Published,
+    /// A person closed its phase, or dropped all that it held.
+    Closed,
 }
 
 impl CircleState {
@@ -80,6 +95,7 @@ impl CircleState {
             Self::Open => "open",
             Self::Complete => "complete",
             Self::Published => "published",
+            Self::Closed => "closed",
         }
     }
 }
@@ -95,7 +111,11 @@ pub struct Proposal {
     pub phase: PhaseName,
     /// Its circle.
     pub circle: CircleName,
-    /// When its phase opened.
+    /// Whether it is no deliverable of the charter.
+    pub ad_hoc: bool,
+    /// The other proposals with which it is the same work: flips, rounds and cooldown count for all of them.
+    pub kin: BTreeSet<ProposalName>,
+    /// When its phase opened, or it was first offered where it is ad hoc.
     pub opened_at: Time,
     /// Its versions; the first is 1.
     pub versions: Vec<Version>,
@@ -115,6 +135,27 @@ pub struct Proposal {
     pub stand_ins: BTreeMap<MemberName, MemberName>,
     /// Reviewers whom a person excused from it.
     pub excused: BTreeSet<MemberName>,
+    /// Since a person dropped it: nobody owes anything for it.
+    pub dropped: Option<Dropped>,
+}
+
+/// Why and when a person dropped a proposal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// By whom.
+    pub by: MemberName,
+    /// When.
+    pub at: Time,
+    /// Why.
+    pub reason: String,
+}
+
+impl Dropped {
+    /// What refuses whatever would still be done with it.
+    pub(in crate::protocol) fn violation(&self, proposal: &ProposalName) -> Violation {
+        let (proposal, by, reason) = (proposal.clone(), self.by.clone(), self.reason.clone());
+        Violation::DeliverableDropped { proposal, by, reason }
+    }
 }
 
 /// Who reviews a proposal, and through which lens: an edge of the charter, as persons' decisions left it.
@@ -154,6 +195,8 @@ pub struct Version {
     pub answers: BTreeMap<ObjectionId, String>,
     /// Every path that it touches.
     pub paths: Vec<RepoPath>,
+    /// What the files hold that it touches, by digest.
+    pub files: Vec<Digest>,
     /// Who authored it.
     pub authors: Vec<Identity>,
     /// Who was shown it, and since when.
@@ -269,6 +312,9 @@ pub struct Objection {
     pub closed: Option<Closed>,
     /// Whether the proposal's producer was shown it.
     pub read: bool,
+    /// Where it was raised, where it followed the work from another proposal. Its version is then the one
+    /// before which it came here.
+    pub from: Option<(ProposalName, u32)>,
 }
 
 /// Whether it blocks.
@@ -310,6 +356,10 @@ pub enum ProposalState {
     Complete,
     /// Its circle is published.
     Published,
+    /// Its phase was closed before it was published.
+    Closed,
+    /// A person dropped it.
+    Dropped,
 }
 
 impl ProposalState {
@@ -323,6 +373,8 @@ impl ProposalState {
             Self::Withdrawn => "withdrawn",
             Self::Complete => "complete",
             Self::Published => "published",
+            Self::Closed => "closed",
+            Self::Dropped => "dropped",
         }
     }
 }
@@ -366,7 +418,13 @@ impl Objection {
             failing_test: event.failing_test.clone(),
             closed: None,
             read: false,
+            from: None,
         }
+    }
+
+    /// Whether it was raised on that version of the proposal that it stands in.
+    pub fn is_raised_on(&self, version: u32) -> bool {
+        self.from.is_none() && self.version == version
     }
 }
 
@@ -400,6 +458,35 @@ impl Version {
 }
 
 impl Proposal {
+    /// Without a version yet.
+    pub(super) fn fresh(
+        name: ProposalName,
+        producer: MemberName,
+        phase: PhaseName,
+        circle: CircleName,
+        opened_at: Time,
+    ) -> Self {
+        Self {
+            name,
+            producer,
+            phase,
+            circle,
+            ad_hoc: false,
+            kin: BTreeSet::new(),
+            opened_at,
+            versions: Vec::new(),
+            objections: Vec::new(),
+            withdrawal: None,
+            flipped_at: None,
+            flips: 0,
+            rounds: 0,
+            publish_failed: None,
+            stand_ins: BTreeMap::new(),
+            excused: BTreeSet::new(),
+            dropped: None,
+        }
+    }
+
     /// The current version, also when it is withdrawn.
     pub fn current(&self) -> Option<&Version> {
         self.versions.last()
@@ -553,6 +640,11 @@ impl Review {
         self.circles().flat_map(|circle| &circle.proposals).map(|name| &self.proposals[name])
     }
 
+    /// The proposals that persons dropped, by name.
+    pub fn dropped(&self) -> impl Iterator<Item = &Proposal> {
+        self.proposals.values().filter(|proposal| proposal.dropped.is_some())
+    }
+
     /// The circle of that name.
     pub fn circle(&self, name: &CircleName) -> Option<&Circle> {
         self.circles.get(name)
@@ -567,6 +659,16 @@ impl Review {
     pub fn objection(&self, id: ObjectionId) -> Option<(&Proposal, &Objection)> {
         let proposal = &self.proposals[self.objection_home.get(&id)?];
         proposal.objections.iter().find(|objection| objection.id == id).map(|objection| (proposal, objection))
+    }
+
+    /// Wherever an objection stands: where it was raised, then where it followed the work.
+    pub fn places(&self, id: ObjectionId) -> impl Iterator<Item = (&Proposal, &Objection)> {
+        let home = self.objection_home.get(&id).and_then(|name| self.proposals.get(name));
+        let kin = home.into_iter().flat_map(|home| &home.kin).filter_map(|name| self.proposals.get(name));
+        home.into_iter().chain(kin).filter_map(move |proposal| {
+            let found = proposal.objections.iter().find(|objection| objection.id == id);
+            found.map(|objection| (proposal, objection))
+        })
     }
 
     /// What a member's words name: an objection, a version, a proposal, a circle; a proposal's circle
@@ -586,6 +688,11 @@ impl Review {
         circle.parse().ok().and_then(|name| self.circle(&name)).map(|circle| (None, circle))
     }
 
+    /// The phase that is open; none before the first and after the last.
+    pub fn current_phase(&self) -> Option<&PhaseName> {
+        self.phases.iter().rev().find(|(_, state)| *state == PhaseState::Open).map(|(phase, _)| phase)
+    }
+
     /// How a phase stands; nothing where it hasn't opened.
     pub fn phase_state(&self, name: &PhaseName) -> Option<PhaseState> {
         self.phases.iter().find(|(phase, _)| phase == name).map(|(_, state)| *state)
@@ -599,6 +706,8 @@ impl Review {
     pub fn proposal_state(&self, proposal: &Proposal) -> ProposalState {
         let circle = &self.circles[&proposal.circle];
         match circle.state {
+            _ if proposal.dropped.is_some() => ProposalState::Dropped,
+            CircleState::Closed => ProposalState::Closed,
             CircleState::Published => ProposalState::Published,
             CircleState::Complete => ProposalState::Complete,
             CircleState::Open if proposal.current().is_none() => ProposalState::ToDeliver,

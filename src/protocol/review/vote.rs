@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::command::{Approve, NamedPlace, Note, Object};
 use super::event::{Approved, Closing, Noted, Objected, ObjectionClosed, Run};
 use super::propose::rounds_evidence;
-use super::state::{Objection, ObjectionKind, Proposal, Version, VoteKind};
+use super::state::{Objection, Proposal, Version, VoteKind};
 use crate::protocol::answer::Answer;
 use crate::protocol::artifact::Place;
 use crate::protocol::escalation::{Cause, Escalated};
@@ -70,9 +70,9 @@ pub(in crate::protocol) fn approve(ask: Ask<'_>, command: &Approve) -> Decision 
             .into(),
         );
     }
-    if all_closed_but(proposal, &resolving) {
+    for name in super::closing::left_without(ask, proposal, &resolving, Closing::Resolved) {
         let reason = "no objection is open";
-        ask.close_by_progress(Cause::RoundLimit, proposal.name.as_str(), reason, &mut events);
+        ask.close_by_progress(Cause::RoundLimit, name.as_str(), reason, &mut events);
     }
     events.push(
         Approved {
@@ -266,11 +266,9 @@ fn check_held(ask: Ask<'_>, ballot: &Ballot<'_>, resolving: &[ObjectionId], unme
         unmet.push(Violation::ObjectionHeld { held, on_this_version, approval });
     }
     for id in resolving {
-        match ask.objection(*id) {
-            Ok((proposal, objection)) if proposal.name == ballot.proposal.name => {
-                super::closing::check_resolvable(ask, proposal, objection, unmet);
-            }
-            _ => unmet.push(ask.unknown(&id.to_string(), [])),
+        match ballot.proposal.objections.iter().find(|objection| objection.id == *id) {
+            Some(objection) => super::closing::check_resolvable(ask, ballot.proposal, objection, unmet),
+            None => unmet.push(ask.unknown(&id.to_string(), [])),
         }
     }
 }
@@ -350,7 +348,7 @@ pub(super) fn escalate_spent_approval(
     closing: &Objection,
     events: &mut Vec<Event>,
 ) {
-    let Some(current) = proposal.current().filter(|current| current.number == closing.version) else {
+    let Some(current) = proposal.current().filter(|current| closing.is_raised_on(current.number)) else {
         return;
     };
     let objects_still = proposal
@@ -392,15 +390,6 @@ fn escalate_objection(
     if proposal.publish_failed.is_none() && proposal.rounds >= ask.charter.limits.rounds {
         escalate(Cause::RoundLimit, proposal.name.to_string(), rounds_evidence(proposal) + &words);
     }
-}
-
-fn all_closed_but(proposal: &Proposal, resolving: &[ObjectionId]) -> bool {
-    let blocking = |objection: &Objection| {
-        objection.kind == ObjectionKind::Objection
-            && objection.closed.is_none()
-            && !resolving.contains(&objection.id)
-    };
-    !proposal.objections.iter().any(blocking)
 }
 
 fn places(named: &[NamedPlace]) -> Vec<Place> {

@@ -21,9 +21,10 @@ pub(in crate::protocol) fn withdraw(ask: Ask<'_>, command: &Withdraw) -> Decisio
     if proposal.producer != *ask.by {
         unmet.push(Violation::NotProducer {
             proposal: proposal.name.clone(),
-            producer: proposal.producer.clone(),
+            producer: proposal.producer.to_string(),
             member: ask.by.to_string(),
             verb: "withdraw".to_owned(),
+            reviewed: Vec::new(),
         });
     }
     let nothing = if proposal.current().is_none() {

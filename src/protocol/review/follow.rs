@@ -1,0 +1,98 @@
+//! What follows the work: open objections, rounds, flips and the cooldown of work that a producer took back
+//! follow it into whatever of the same producer takes it up, under any name.
+
+use std::collections::BTreeSet;
+
+use super::command::Propose;
+use super::state::{Objection, Proposal, Version};
+use crate::protocol::name::{Digest, ObjectionId, ProposalName};
+use crate::protocol::rejection::Violation;
+use crate::protocol::team::Ask;
+
+/// What a version takes up of other proposals.
+pub(super) struct Followed<'a> {
+    /// The proposals whose work it is; of the same producer and phase, and not over.
+    pub(super) sources: Vec<&'a Proposal>,
+}
+
+impl<'a> Followed<'a> {
+    /// By the paths that it touches, and what it leaves there.
+    pub(super) fn of(ask: Ask<'a>, proposal: &Proposal, command: &Propose) -> Self {
+        let paths: BTreeSet<_> = command.facts.paths.iter().collect();
+        let files: BTreeSet<&Digest> = command.facts.files.iter().collect();
+        let taken_back = |source: &Proposal| {
+            let mut touched = source.versions.iter().flat_map(|version| &version.paths);
+            source.withdrawal.is_some() && touched.any(|path| paths.contains(path))
+        };
+        let objected = |source: &Proposal| {
+            let objected =
+                |version: &&Version| source.open_objections().any(|open| open.is_raised_on(version.number));
+            let mut left = source.versions.iter().filter(objected).flat_map(|version| &version.files);
+            left.any(|file| files.contains(file))
+        };
+        let circles =
+            ask.review().circles().filter(|circle| circle.is_open() && circle.phase == proposal.phase);
+        let others =
+            circles.flat_map(|circle| &circle.proposals).filter_map(|name| ask.review().proposal(name));
+        let same = |source: &&Proposal| source.producer == proposal.producer && source.name != proposal.name;
+        let sources = others.filter(same).filter(|source| taken_back(source) || objected(source));
+        Self { sources: sources.collect() }
+    }
+
+    /// Those of which something is new to the proposal.
+    pub(super) fn news(&self, proposal: &Proposal) -> Vec<&'a Proposal> {
+        let new = |source: &&&Proposal| {
+            let open = source.open_objections().any(|open| !stands(proposal, open));
+            open || !proposal.kin.contains(&source.name)
+        };
+        self.sources.iter().filter(new).copied().collect()
+    }
+
+    /// The open objections that aren't the proposal's own yet.
+    pub(super) fn objections(&self, proposal: &Proposal) -> Vec<&'a Objection> {
+        let mut seen = BTreeSet::new();
+        let open = self.sources.iter().flat_map(|source| source.open_objections());
+        open.filter(|open| !stands(proposal, open) && seen.insert(open.id)).collect()
+    }
+
+    /// Every open objection of theirs was shown to the producer, where it was raised.
+    pub(super) fn check_read(&self, unmet: &mut Vec<Violation>) {
+        for source in &self.sources {
+            let unread: Vec<&Objection> = source.unread().collect();
+            if unread.is_empty() {
+                continue;
+            }
+            let by: BTreeSet<_> = unread.iter().map(|objection| objection.by.clone()).collect();
+            let unread: Vec<ObjectionId> = unread.iter().map(|objection| objection.id).collect();
+            let proposal = source.name.clone();
+            unmet.push(Violation::UnreadObjections { proposal, unread, by: by.into_iter().collect() });
+        }
+    }
+
+    /// Work that was taken back stays away for a while, whatever it is called.
+    pub(super) fn check_cooled(&self, ask: Ask<'_>, unmet: &mut Vec<Violation>) {
+        for source in self.sources.iter().filter(|source| source.withdrawal.is_some()) {
+            if let Some(until) = source.cool_at(&ask.charter.limits).filter(|until| ask.now < *until) {
+                unmet.push(Violation::CooldownActive { proposal: source.name.clone(), until });
+            }
+        }
+    }
+
+    /// The versions of other names that it may not merely repeat: objections to them stand, or were answered
+    /// otherwise.
+    pub(super) fn versions(&self) -> impl Iterator<Item = (&'a Proposal, &'a Version)> {
+        self.sources
+            .iter()
+            .copied()
+            .flat_map(|source| source.versions.iter().map(move |version| (source, version)))
+    }
+
+    /// Their names, in order.
+    pub(super) fn names(sources: &[&Proposal]) -> Vec<ProposalName> {
+        sources.iter().map(|source| source.name.clone()).collect()
+    }
+}
+
+fn stands(proposal: &Proposal, objection: &Objection) -> bool {
+    proposal.objections.iter().any(|known| known.id == objection.id)
+}
