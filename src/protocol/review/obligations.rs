@@ -329,7 +329,12 @@ fn confirmations(
             };
             for owing in &requirement.who {
                 let id = format!("{}:{}", kind.as_str(), requirement.name());
-                if owed.iter().any(|known| known.id == id && known.member == *owing) {
+                // Two lenses of one reviewer can deny for one reason: what one command mends is owed once.
+                let same = |known: &Obligation| {
+                    let mends = known.kind == kind && known.command == requirement.command;
+                    known.member == *owing && (known.id == id || mends)
+                };
+                if owed.iter().any(same) {
                     continue;
                 }
                 owed.push(Obligation {
