@@ -107,6 +107,7 @@ writes! {
     "Overrule": OverruleRequest,
     "Withdraw": WithdrawRequest,
     "Confirm": ConfirmRequest,
+    "AdoptCharter": AdoptCharterRequest,
     "Fetch": FetchRequest,
     "Escalate": EscalateRequest,
     "AnswerEscalation": AnswerEscalationRequest,

@@ -18,6 +18,7 @@ mod phase;
 mod propose;
 mod read;
 pub mod requirement;
+mod revise;
 pub mod state;
 mod vote;
 mod withdraw;
@@ -34,6 +35,7 @@ pub use event::{
 pub(super) use phase::{close_phase, drop_deliverable};
 pub use read::read_before;
 pub use requirement::{Requirement, RequirementState};
+pub(super) use state::edges_under;
 pub use state::{
     Ballot, Circle, CircleState, Edge, Objection, ObjectionKind, PhaseState, Proposal, ProposalState, Review,
     Version, Vote, VoteKind,
@@ -44,6 +46,7 @@ pub(super) use confirm::{confirm, report_publish};
 pub use obligations::SETTLED_BY_STATE;
 pub(super) use obligations::obligations;
 pub(super) use propose::propose;
+pub(super) use propose::{rounds_evidence, words_of_both};
 pub(super) use read::{read, read_objections};
 pub(super) use vote::{approve, note, object};
 pub(super) use withdraw::withdraw;
