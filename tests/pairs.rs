@@ -18,7 +18,7 @@ use countersign::protocol::review::{
 };
 use countersign::protocol::rule::Rule;
 use countersign::protocol::time::{Span, Time};
-use countersign::protocol::{Adopt, Command, Event, Team, charter};
+use countersign::protocol::{Adopt, Command, Event, Team, adoption, charter};
 use sha2::{Digest as _, Sha256};
 
 const CHARTER: &str = include_str!("plays/charters/solo.toml");
@@ -261,6 +261,7 @@ impl Stage {
         for (name, who) in [("app confirms", "app"), ("sec confirms", "sec"), ("arch confirms", "arch")] {
             line(name, who, Command::Confirm(Confirm { reference: reference.clone() }));
         }
+        line("dana adopts", "dana", self.revise());
         let (subject, text) = ("parser".to_owned(), "who decides?".to_owned());
         line("arch escalates", "arch", Command::Escalate(Escalate { subject, text }));
         if circle.state == CircleState::Complete {
@@ -276,6 +277,15 @@ impl Stage {
             }
         }
         lines
+    }
+
+    /// The charter in force, with a limit more.
+    fn revise(&self) -> Command {
+        let adopted = self.team.adopted().unwrap();
+        let text = format!("{}\n# one more\n", adopted.text);
+        let charter = charter::parse("charter.toml", &text);
+        let reason = "one more".to_owned();
+        Command::Revise(Box::new(adoption::Revise { digest: digest(&text), text, charter, reason }))
     }
 
     /// A version with that content after the current one, which answers all that is open.

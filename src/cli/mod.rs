@@ -301,10 +301,12 @@ fn outcome(cli: Cli) -> Result<Answer, Failure> {
         Command::Completions(completions) => return completions.run(),
         Command::Man(man) => return man.run(),
         Command::Reference => return Ok(Answer::verbatim(reference())),
-        Command::Charter(charter) => match charter.check() {
-            Some(checked) => return checked,
-            None => Command::Charter(charter),
-        },
+        Command::Charter(charter) => {
+            match charter.alone(global.member.is_some() && sockets_allowed().is_ok()) {
+                Some(checked) => return checked,
+                None => Command::Charter(charter),
+            }
+        }
         other => other,
     };
     // The runtime takes signals by a pair of sockets; where there are none to be had it would panic.
@@ -352,7 +354,7 @@ async fn dispatch(command: Command, global: &Global) -> Result<Answer, Failure> 
         Command::Check(check) => check.run(global).await,
         Command::Status(status) => status.run(global).await,
         Command::Explain(explain) => explain.run(global).await,
-        Command::Charter(charter) => charter.show(global).await,
+        Command::Charter(charter) => charter.run(global).await,
         Command::Graph(graph) => graph.run(global).await,
         Command::Log(log) => log.run(global).await,
         Command::Escalate(escalate) => escalate.run(global).await,

@@ -76,7 +76,7 @@ impl Propose {
             (Some(revision), _) => {
                 let clone = speaker.clone_folder()?;
                 let commit = clone.commit(revision).await?;
-                let charter = speaker.client.get_charter(GetCharterRequest {}).await?;
+                let charter = speaker.client.get_charter(GetCharterRequest::default()).await?;
                 // A team without a repository has nowhere to stage, and the server says so.
                 if !charter.repository.is_empty() {
                     clone.stage(&commit, &charter.repository).await?;

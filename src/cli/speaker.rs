@@ -130,7 +130,7 @@ impl Speaker {
             Some(team) => team.clone(),
             // With a token file and an address alone, only the server knows.
             None => {
-                let charter = self.client.get_charter(client::proto::GetCharterRequest {}).await?;
+                let charter = self.client.get_charter(client::proto::GetCharterRequest::default()).await?;
                 charter.team.parse().map_err(Failure::usage)?
             }
         };

@@ -243,7 +243,9 @@ calls! {
     read review.get_status(GetStatusRequest) -> GetStatusResponse within CALL_TIME_MAX;
     /// Every requirement of a proposal or a circle.
     read review.explain(ExplainRequest) -> ExplainResponse within CALL_TIME_MAX;
-    /// The charter in force.
+    /// Puts another charter in force, as a person.
+    write review.adopt_charter(AdoptCharterRequest) -> AdoptCharterResponse within CALL_TIME_MAX;
+    /// The charter in force, or an earlier revision.
     read review.get_charter(GetCharterRequest) -> GetCharterResponse within CALL_TIME_MAX;
     /// Puts a subject before a person.
     write escalation.escalate(EscalateRequest) -> EscalateResponse within CALL_TIME_MAX;

@@ -17,6 +17,7 @@
 
 #![warn(clippy::disallowed_types, clippy::disallowed_methods)]
 
+pub mod adoption;
 pub mod answer;
 pub mod artifact;
 pub mod charter;

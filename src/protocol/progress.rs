@@ -158,6 +158,10 @@ impl Moved {
             Cause::Stall => within(&self.progressed),
             Cause::PublishFailure => within(&self.revised),
             Cause::RuleError => self.adopted,
+            Cause::RoundLimit | Cause::FlipLimit | Cause::VoteLimit | Cause::ReviewerNotEligible => {
+                self.adopted && !still_stands(team, opened)
+            }
+            Cause::ReviewerGone => !still_stands(team, opened),
             Cause::Overdue => !still_owed(team, judge, now, escalation),
             _ => false,
         }
@@ -172,10 +176,49 @@ impl Moved {
             Cause::Stall => "there is progress",
             Cause::Overdue => "it is no longer owed",
             Cause::PublishFailure => "a new version followed",
-            Cause::RuleError if self.adopted => "another charter is in force",
+            Cause::ReviewerGone if !self.adopted => "the objection is closed",
+            Cause::RuleError
+            | Cause::RoundLimit
+            | Cause::FlipLimit
+            | Cause::VoteLimit
+            | Cause::ReviewerNotEligible
+            | Cause::ReviewerGone
+                if self.adopted =>
+            {
+                "another charter is in force"
+            }
             _ => "the circle is complete",
         };
         reason.to_owned()
+    }
+}
+
+/// Whether under the charter in force a person would be asked the same: a limit is still reached, a reviewer
+/// may still not approve, or the holder of an open objection is still gone.
+fn still_stands(team: &Team, opened: &Escalated) -> bool {
+    let Some(charter) = team.adopted().map(|adopted| &adopted.charter) else { return true };
+    let proposal = opened.proposal.as_ref().and_then(|name| team.review().proposal(name));
+    let Some(proposal) = proposal else { return true };
+    let phase = charter.phase(&proposal.phase).map(|(_, phase)| phase);
+    let mut edges = phase.into_iter().flat_map(|phase| proposal.edges(phase));
+    let current = proposal.current().filter(|_| proposal.current_ref() == opened.subject);
+    match opened.cause {
+        Cause::RoundLimit => proposal.rounds >= charter.limits.rounds,
+        Cause::FlipLimit => proposal.flips >= charter.limits.withdraw_flips,
+        Cause::VoteLimit => current.zip(opened.member.as_ref()).is_none_or(|(current, member)| {
+            let changes = current.ballots.get(member).map_or(0, |ballot| ballot.changes);
+            edges.any(|edge| edge.reviewer == member) && changes >= charter.limits.vote_changes
+        }),
+        Cause::ReviewerNotEligible => current.is_none_or(|current| {
+            edges.any(|edge| proposal.own_work(charter, current, edge.reviewer).is_some())
+        }),
+        Cause::ReviewerGone => {
+            let found = opened.subject.parse().ok().and_then(|id| team.review().objection(id));
+            found.is_some_and(|(_, objection)| {
+                objection.closed.is_none() && !charter.members.contains_key(&objection.by)
+            })
+        }
+        _ => true,
     }
 }
 

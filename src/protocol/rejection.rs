@@ -368,6 +368,21 @@ rejections! {
         "the team has no charter yet".to_owned(),
         "the operator can: countersign team add --charter FILE".to_owned();
 
+    /// The text is no charter: what is wrong with it, and where.
+    CharterRefused { line: u32, column: u32, what: String, help: String } = "CHARTER_REFUSED", Malformed,
+        format!("line {line}, column {column}: {what}"),
+        if help.is_empty() { "mend the charter, then run: countersign charter check FILE".to_owned() } else { help.clone() };
+
+    /// The charter is the one in force.
+    UnchangedCharter { revision: u32 } = "UNCHANGED_CHARTER", Precondition,
+        format!("this charter is in force, as revision {revision}"),
+        "nothing is to be done; run: countersign charter show".to_owned();
+
+    /// The team can't go on under this charter as it stands.
+    CharterUnfit { line: u32, what: String } = "CHARTER_UNFIT", Precondition,
+        format!("line {line}: {what}"),
+        "change that line of the charter, then run: countersign charter adopt FILE --reason TEXT".to_owned();
+
     /// The same request id came with another body.
     RequestIdReused { request_id: String } = "REQUEST_ID_REUSED", Conflict,
         format!("request {request_id} was another command before"),

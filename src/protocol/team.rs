@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::adoption::{self, Revise};
 use super::answer::Answer;
 use super::charter::Charter;
 use super::deadline::{self, Deadlines, ServerResumed};
@@ -47,6 +48,7 @@ pub struct Adopt {
 #[allow(missing_docs)] // Each variant's content says what it asks for.
 pub enum Command {
     Adopt(Box<Adopt>),
+    Revise(Box<Revise>),
     Propose(Box<review::Propose>),
     Read(review::Read),
     ReadObjections(review::ReadObjections),
@@ -123,6 +125,8 @@ pub struct Team {
     seq: Seq,
     at: Time,
     adopted: Option<Adopted>,
+    /// Every charter that was ever in force, oldest first.
+    revisions: Vec<Adopted>,
     ownership: Ownership,
     review: Review,
     escalations: Escalations,
@@ -149,6 +153,11 @@ impl Team {
     /// The charter in force.
     pub fn adopted(&self) -> Option<&Adopted> {
         self.adopted.as_ref()
+    }
+
+    /// The charter that was in force as that revision.
+    pub fn revision(&self, revision: u32) -> Option<&Adopted> {
+        self.revisions.iter().find(|adopted| adopted.revision == revision)
     }
 
     /// The review domain's state.
@@ -212,6 +221,7 @@ impl Team {
         };
         let ask = Ask { team: self, charter, judge, now, by };
         match command {
+            Command::Revise(command) => adoption::adopt(ask, command),
             Command::Propose(command) => review::propose(ask, command),
             Command::Read(command) => review::read(ask, command),
             Command::ReadObjections(command) => review::read_objections(ask, command),
@@ -245,6 +255,7 @@ impl Team {
             Event::CharterAdopted(adopted) => {
                 self.ownership = Ownership::of(&adopted.charter);
                 self.adopted = Some(adopted.into());
+                self.revisions.extend(self.adopted.clone());
             }
             Event::Escalated(escalated) => self.escalations.opened(at, escalated),
             Event::EscalationClosed(closed) => {

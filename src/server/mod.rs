@@ -12,6 +12,7 @@ mod answer;
 mod artifact;
 mod auth;
 mod call;
+mod charter;
 mod check;
 mod escalation;
 mod facts;

@@ -266,6 +266,14 @@ fn open(home: &Home, clock: Arc<dyn Clock>) -> Result<Coordinator, OperatorFault
     Ok(Coordinator::start(Box::new(writer), Arc::new(reader), judge, clock)?)
 }
 
+/// Refuses a charter that asks for what this version can't do.
+pub(super) fn check_usable(charter: &Charter) -> Result<(), OperatorFault> {
+    if let Some(folder) = &charter.rules.folder {
+        return Err(OperatorFault::OwnRules { folder: folder.clone() });
+    }
+    Ok(())
+}
+
 pub(super) async fn add_team_with(
     coordinator: &Coordinator,
     home: &Home,
@@ -274,9 +282,7 @@ pub(super) async fn add_team_with(
     folder: &Path,
 ) -> Result<(AddedTeam, Artifacts), OperatorFault> {
     let parsed = charter::parse_bytes(file, charter).map_err(OperatorFault::Charter)?;
-    if let Some(folder) = &parsed.rules.folder {
-        return Err(OperatorFault::OwnRules { folder: folder.clone() });
-    }
+    check_usable(&parsed)?;
     let team = parsed.team.clone();
     // A team whose first charter was cut off by a crash is there and has none.
     let begun = coordinator.team(&team);

@@ -1,12 +1,12 @@
 //! The review service. Each method parses, gets the facts, submits, and prints.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use tonic::{Code, Request, Response, Status};
 
 use super::answer::{Failure, wakes};
 use super::call::{Call, TIME_MAX, answered, request_key};
+use super::charter::{adopt_charter, get_charter};
 use super::check::report_check;
 use super::escalation::show_failing;
 use super::facts;
@@ -15,7 +15,6 @@ use super::shared::Shared;
 use crate::artifact::{FileChange, FileStatus};
 use crate::coordinator::RequestKey;
 use crate::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
-use crate::protocol::charter::{Graph, Repository};
 use crate::protocol::name::{Actor, Seq, VersionRef, nearest, shown};
 use crate::protocol::review::requirement;
 use crate::protocol::review::{Proposal, Version, read_before};
@@ -65,6 +64,7 @@ methods! {
     get_status: GetStatusRequest => GetStatusResponse, "status";
     explain: ExplainRequest => ExplainResponse, "explain";
     get_charter: GetCharterRequest => GetCharterResponse, "charter";
+    adopt_charter: AdoptCharterRequest => AdoptCharterResponse, "adopt";
 }
 
 async fn propose(call: Call, request: proto::ProposeRequest) -> Result<proto::ProposeResponse, Failure> {
@@ -336,48 +336,6 @@ fn explained(team: &Team, call: &Call, name: &str) -> Result<proto::ExplainRespo
         circle: review.circle_ref(adopted.revision, circle).to_string(),
         sequence: 0,
     })
-}
-
-async fn get_charter(
-    call: Call,
-    _request: proto::GetCharterRequest,
-) -> Result<proto::GetCharterResponse, Failure> {
-    let (adopted, seq) = call.team.read(|team, _| team.adopted().cloned()).await?;
-    let adopted = adopted.ok_or_else(Failure::unexpected)?;
-    let graph = Graph::of(&adopted.charter);
-    let repository = match &adopted.charter.repository {
-        None => String::new(),
-        Some(repository) => {
-            let folder = call.shared.home.charter_folder(call.team.name()).map_err(|fault| {
-                let message = "the charter's folder can't be found; the server's log says why";
-                Failure::fault(Code::Internal, "HOME_UNUSABLE", message, &fault)
-            })?;
-            pushed_to(&folder, repository)
-        }
-    };
-    Ok(proto::GetCharterResponse {
-        sequence: seq.0,
-        revision: adopted.revision,
-        digest: adopted.digest.to_string(),
-        text: adopted.text.to_string(),
-        graph: graph.to_string(),
-        mermaid: graph.mermaid(),
-        repository,
-        team: adopted.charter.team.to_string(),
-    })
-}
-
-/// What members push to: the address, or the repository's absolute path.
-fn pushed_to(folder: &Path, repository: &Repository) -> String {
-    // `host:path` and `scheme://` are addresses; git takes a text with a slash before its first
-    // colon for a path.
-    let is_address =
-        |url: &String| url.find(':').is_some_and(|colon| !url[..colon].contains('/')) || url.contains("://");
-    match &repository.url {
-        Some(url) if is_address(url) => url.clone(),
-        Some(path) => folder.join(path).display().to_string(),
-        None => folder.join(&repository.path).display().to_string(),
-    }
 }
 
 /// A reading that is recorded once what it is of was looked at: what can't be looked at was not shown.

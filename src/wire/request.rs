@@ -108,6 +108,7 @@ writes! {
     "Withdraw": WithdrawRequest,
     "ReportCheck": ReportCheckRequest,
     "Confirm": ConfirmRequest,
+    "AdoptCharter": AdoptCharterRequest,
     "Fetch": FetchRequest,
     "Escalate": EscalateRequest,
     "AnswerEscalation": AnswerEscalationRequest,

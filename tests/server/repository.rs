@@ -39,7 +39,7 @@ async fn a_commit_is_staged_proposed_and_pinned() {
     let diff = sec.review.diff(diff).await.unwrap().into_inner();
     assert!(diff.text.contains("+fn parse() {}"), "{}", diff.text);
 
-    let charter = sec.review.get_charter(proto::GetCharterRequest {}).await.unwrap().into_inner();
+    let charter = sec.review.get_charter(proto::GetCharterRequest::default()).await.unwrap().into_inner();
     assert_eq!(charter.repository, yard.path.canonicalize().unwrap().display().to_string());
     assert_eq!((charter.text.as_str(), charter.revision), (guarding_charter("atlas").as_str(), 1));
     assert!(charter.mermaid.starts_with("flowchart") && charter.graph.contains("sec reviews app"));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use countersign::protocol::adoption::Revise;
 use countersign::protocol::artifact::{ArtifactFacts, Identity, Place, RepoPath};
 use countersign::protocol::charter::ConfirmKind;
 use countersign::protocol::escalation::{self, Decision, ReportSent};
@@ -264,6 +265,7 @@ impl World<'_> {
             }),
             84 => self.report_check(member),
             85..88 => Command::Confirm(review::Confirm { reference: self.circle_ref() }),
+            88 if self.dice.percent(40) => self.revise(),
             88..91 => {
                 let subject = match self.dice.below(5) {
                     4 => {
@@ -310,6 +312,18 @@ impl World<'_> {
                 })
             }
         }
+    }
+
+    /// The charter in force with other limits.
+    fn revise(&mut self) -> Command {
+        let adopted = self.team.adopted().expect("a world begins with its charter");
+        let mut charter = adopted.charter.clone();
+        charter.limits.rounds = 1 + self.dice.below(4) as u32;
+        charter.limits.vote_changes = 1 + self.dice.below(4) as u32;
+        charter.limits.withdraw_flips = 1 + self.dice.below(3) as u32;
+        let text = format!("{}\n# {}", adopted.text, self.seen.steps);
+        let digest = Digest::of_bytes([self.seen.steps as u8; 32]);
+        Command::Revise(Box::new(Revise { text, digest, charter: Ok(charter), reason: self.text() }))
     }
 
     fn propose(&mut self, member: &MemberName) -> review::Propose {

@@ -23,6 +23,7 @@ pub fn asked(who: &Actor, command: &Command) -> Asked {
     };
     match command {
         Command::Adopt(_) => of("adopt", &""),
+        Command::Revise(_) => of("revise", &""),
         Command::Propose(propose) => Asked {
             after: propose.after,
             artifact: propose.artifact.digest.to_string(),

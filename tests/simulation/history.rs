@@ -160,6 +160,19 @@ impl History {
         }
     }
 
+    pub fn revision(&self) -> u32 {
+        let charters = self.facts().filter(|(_, _, fact)| matches!(fact, Fact::Charter(_)));
+        u32::try_from(charters.count()).expect("there are few")
+    }
+
+    /// What was proposed ad hoc is owed under the next charter too.
+    pub fn carry_over(&self, charter: &mut Charter) {
+        for known in self.charter().into_iter().flat_map(|charter| &charter.phases) {
+            let phase = charter.phases.iter_mut().filter(|phase| phase.name == known.name);
+            phase.for_each(|phase| phase.deliverables.clone_from(&known.deliverables));
+        }
+    }
+
     /// `open`, `complete`, `published` or `closed`.
     pub fn circle_state(&self, circle: &str) -> &'static str {
         if self.facts().any(|(_, _, fact)| matches!(fact, Fact::Published(event) if event.circle == circle)) {
@@ -624,7 +637,8 @@ impl History {
             None => format!("{proposal}@0"),
         });
         format!(
-            "{circle} opened again {} times, decided {} times: {}",
+            "{circle} by revision {}, opened again {} times, decided {} times: {}",
+            self.revision(),
             self.reopened(circle),
             self.decided(circle),
             held.collect::<Vec<_>>().join(" ")

@@ -83,7 +83,10 @@ impl Oracle {
             Some(codes) => self.refused(codes, &stored)?,
             None => self.accepted(asked, &stored)?,
         }
-        for entry in stored {
+        for mut entry in stored {
+            if let Fact::Charter(event) = &mut entry.fact {
+                self.history.carry_over(&mut event.charter);
+            }
             let before = self.history.entries.last().map_or(i64::MIN, |last| last.at);
             demand!("time", entry.at >= before, "{} comes after {before}", entry.at);
             if let Fact::Proposed(event) = &entry.fact
@@ -183,7 +186,10 @@ impl Oracle {
         match &entry.fact {
             Fact::Charter(event) => {
                 let first = self.history.entries.is_empty() && event.revision == 1;
-                demand!("G14", first && asked.by == ":operator", "{} adopted a charter", asked.by);
+                let next = event.revision == self.history.revision() + 1;
+                let revised = asked.verb == "revise" && next && self.history.is_human(&asked.by);
+                let begun = first && asked.by == ":operator";
+                demand!("G14", begun || revised, "{} adopted revision {}", asked.by, event.revision);
             }
             Fact::Opened(event) => self.opened(&event.phase)?,
             Fact::Proposed(event) => {
@@ -739,6 +745,7 @@ impl Oracle {
                 || self.history.ended(&event.id);
             let lasting = !ended && *cause == "asked" || *cause == "recovery";
             let limit = !ended
+                && asked.verb != "revise"
                 && *cause == "flip-limit"
                 && self.history.circle_state(self.history.circle_of(subject)) == "open";
             demand!("G13", !lasting && !limit, "{subject} closed by itself: {cause}");

@@ -47,7 +47,7 @@ pub struct Phase {
     pub reviews: Vec<Edge>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct Deliverable {
     pub name: String,
     pub producer: String,

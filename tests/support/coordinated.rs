@@ -11,7 +11,7 @@ use countersign::protocol::escalation::{self, Decision};
 use countersign::protocol::name::{Actor, Digest, Malformed, ProposalName, VersionRef};
 use countersign::protocol::review::{self, NamedPlace, Requirement, Run, requirement};
 use countersign::protocol::time::{Span, Time};
-use countersign::protocol::{Adopt, Answer, Command, Effect, Team, Violation, charter};
+use countersign::protocol::{Adopt, Answer, Command, Effect, Team, Violation, adoption, charter};
 use countersign::store::memory::MemoryStore;
 use sha2::{Digest as _, Sha256};
 use tokio::runtime::Runtime;
@@ -95,6 +95,12 @@ impl Coordinated {
                 })
             }
             Act::Confirm { reference } => Command::Confirm(review::Confirm { reference: reference.parse()? }),
+            Act::Adopt { charter, reason } => {
+                let digest = Digest::of_bytes(Sha256::digest(charter).into());
+                let (text, reason) = (charter.clone(), reason.clone());
+                let charter = charter::parse("charter.toml", charter);
+                Command::Revise(Box::new(adoption::Revise { text, digest, charter, reason }))
+            }
             Act::Escalate { subject, text } => {
                 Command::Escalate(escalation::Escalate { subject: subject.clone(), text: text.clone() })
             }
@@ -333,6 +339,7 @@ fn seen(team: &TeamHandle, act: &Act, answer: Answer) -> Seen {
             Seen::Confirmed { complete, waiting_for: waiting_for.iter().map(ToString::to_string).collect() }
         }
         Answer::Escalated { escalation } => Seen::Escalated { id: escalation.to_string() },
+        Answer::Adopted { revision } => Seen::Adopted { revision },
         Answer::EscalationAnswered { escalation } => Seen::Answered { id: escalation.to_string() },
         other => panic!("no member gets {other:?}"),
     }

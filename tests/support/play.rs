@@ -109,6 +109,11 @@ pub enum Act {
     Explain {
         name: String,
     },
+    Adopt {
+        /// The text of a charter.
+        charter: String,
+        reason: String,
+    },
     Escalate {
         subject: String,
         text: String,
@@ -137,6 +142,7 @@ pub enum Seen {
     Requirements { lines: Vec<String> },
     Escalated { id: String },
     Answered { id: String },
+    Adopted { revision: u32 },
     Refused { violations: Vec<Refusal> },
 }
 
@@ -480,6 +486,10 @@ impl<S: Stage> Troupe<S> {
                 Act::Confirm { reference: saw.unwrap_or(circle) }
             }
             "explain" => Act::Explain { name: args.positional() },
+            "adopt" => Act::Adopt {
+                charter: charter_text(&args.positional()),
+                reason: args.one("reason").unwrap_or_default(),
+            },
             "escalate" => Act::Escalate { subject: args.positional(), text: args.positional() },
             "answer" => Act::Answer {
                 escalation: args.positional(),
@@ -731,6 +741,7 @@ fn said(seen: &Seen) -> String {
         Seen::Confirmed { waiting_for, .. } => format!("confirmed, waiting for {}\n", several(waiting_for)),
         Seen::Escalated { id } => format!("{id} before a person\n"),
         Seen::Answered { id } => format!("{id} answered\n"),
+        Seen::Adopted { revision } => format!("revision {revision} in force\n"),
         Seen::Refused { violations } => {
             let mut out = String::new();
             for (index, violation) in violations.iter().enumerate() {

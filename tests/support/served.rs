@@ -10,6 +10,7 @@ use countersign::coordinator::HandClock;
 use countersign::home::Home;
 use countersign::protocol::time::Span;
 use countersign::server::{self, Running, operator};
+use countersign::wire::proto::admin_service_client::AdminServiceClient;
 use countersign::wire::proto::artifact_service_client::ArtifactServiceClient;
 use countersign::wire::proto::escalation_service_client::EscalationServiceClient;
 use countersign::wire::proto::review_service_client::ReviewServiceClient;
@@ -31,6 +32,12 @@ pub struct Served {
     channel: Channel,
     tokens: BTreeMap<String, String>,
     in_git: bool,
+}
+
+fn bearing<T>(token: &str, message: T) -> Request<T> {
+    let mut request = Request::new(message);
+    request.metadata_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
+    request
 }
 
 impl Served {
@@ -58,10 +65,7 @@ impl Served {
     }
 
     fn request<T>(&self, member: &str, message: T) -> Request<T> {
-        let mut request = Request::new(message);
-        let bearer = format!("Bearer {}", self.tokens[member]);
-        request.metadata_mut().insert("authorization", bearer.parse().unwrap());
-        request
+        bearing(&self.tokens[member], message)
     }
 
     fn review(&self) -> ReviewServiceClient<Channel> {
@@ -70,6 +74,24 @@ impl Served {
 
     fn escalations(&self) -> EscalationServiceClient<Channel> {
         EscalationServiceClient::new(self.channel.clone())
+    }
+
+    /// The operator issues a token to whoever a charter brought.
+    fn admit(&mut self) {
+        let home = Home::at(self.folder.path().join(".countersign"));
+        let token = home.operator_token().unwrap().expose().to_owned();
+        let mut client = AdminServiceClient::new(self.channel.clone());
+        let teams = client.list_teams(bearing(&token, proto::ListTeamsRequest {}));
+        let teams = self.runtime.block_on(teams).unwrap().into_inner().teams;
+        for member in &teams[0].members {
+            if !self.tokens.contains_key(member) {
+                let (team, member) = (teams[0].name.clone(), member.clone());
+                let message = proto::IssueTokenRequest { team, member: member.clone(), keep: false };
+                let issued = client.issue_token(bearing(&token, message));
+                let issued = self.runtime.block_on(issued).unwrap().into_inner();
+                self.tokens.insert(member, issued.token.unwrap().token);
+            }
+        }
     }
 
     fn propose(&self, member: &str, proposing: &Proposing) -> Result<Seen, Status> {
@@ -177,6 +199,17 @@ impl Served {
             Act::Explain { name } => {
                 let answer = call!(self.review(), explain, proto::ExplainRequest { name });
                 Seen::Requirements { lines: answer.requirements.iter().map(requirement).collect() }
+            }
+            Act::Adopt { charter, reason } => {
+                let message = proto::AdoptCharterRequest {
+                    request_id: String::new(),
+                    file: "charter.toml".to_owned(),
+                    charter: charter.into_bytes().into(),
+                    reason,
+                };
+                let revision = call!(self.review(), adopt_charter, message).revision;
+                self.admit();
+                Seen::Adopted { revision }
             }
             Act::Escalate { subject, text } => {
                 let message = proto::EscalateRequest { request_id: String::new(), subject, text };

@@ -27,6 +27,7 @@ pub use check::{
 };
 pub use diagnostic::{Diagnostic, Diagnostics, FINDINGS_SHOWN_MAX};
 pub use graph::Graph;
+pub(in crate::protocol) use parse::line_of;
 pub use parse::{CHARTER_BYTES_MAX, parse, parse_bytes};
 pub use pattern::{PATTERN_BYTES_MAX, glob, is_full_ref, patterns};
 pub use starter::STARTER;

@@ -91,6 +91,13 @@ pub fn parse(file: &str, text: &str) -> Result<Charter, Diagnostics> {
     Err(Diagnostics::new(file, text, reader.found))
 }
 
+/// The line of that place in the text of a charter, from 1; where it isn't written, of what would hold it.
+pub(in crate::protocol) fn line_of(text: &str, place: &Place) -> usize {
+    let (document, _) = DeTable::parse_recoverable(text);
+    let start = span_of(document.get_ref(), place).start;
+    text.get(..start).map_or(1, |before| before.matches('\n').count() + 1)
+}
+
 fn too_long(file: &str, length: usize) -> Diagnostics {
     let what = format!("the charter has {length} bytes; at most {CHARTER_BYTES_MAX} are read");
     Diagnostics::new(file, "", vec![Finding { span: 0..0, what, help: None }])

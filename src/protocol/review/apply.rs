@@ -146,8 +146,8 @@ impl Review {
             Event::DeliverableDropped(dropped) => self.drop_proposal(charter, dropped, at),
             // A revised charter is part of every open circle's digest, so that what was confirmed
             // before no longer counts.
-            Event::CharterAdopted(_)
-            | Event::Escalated(_)
+            Event::CharterAdopted(_) => self.revise(charter, at),
+            Event::Escalated(_)
             | Event::EscalationReminded(_)
             | Event::EscalationSent(_)
             | Event::EscalationClosed(_)
@@ -272,7 +272,13 @@ impl Review {
         }
     }
 
-    fn open_circle(&mut self, name: CircleName, phase: &PhaseName, proposals: Vec<ProposalName>, at: Time) {
+    pub(super) fn open_circle(
+        &mut self,
+        name: CircleName,
+        phase: &PhaseName,
+        proposals: Vec<ProposalName>,
+        at: Time,
+    ) {
         self.circle_order.push(name.clone());
         let circle = Circle {
             name: name.clone(),

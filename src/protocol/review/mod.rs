@@ -20,6 +20,7 @@ mod phase;
 mod propose;
 mod read;
 pub mod requirement;
+mod revise;
 pub mod state;
 mod vote;
 mod withdraw;
@@ -36,6 +37,7 @@ pub use event::{
 pub(super) use phase::{close_phase, drop_deliverable};
 pub use read::read_before;
 pub use requirement::{Requirement, RequirementState};
+pub(super) use state::edges_under;
 pub use state::{
     Ballot, CheckReport, Circle, CircleState, Edge, Objection, ObjectionKind, PhaseState, Proposal,
     ProposalState, Review, Version, Vote, VoteKind,
@@ -48,6 +50,7 @@ pub(super) use dissent::call as call_dissent;
 pub(super) use obligations::obligations;
 pub use obligations::{SETTLED_BY_STATE, plainly_met};
 pub(super) use propose::propose;
+pub(super) use propose::{rounds_evidence, words_of_both};
 pub(super) use read::{read, read_objections};
 pub(super) use vote::{approve, note, object};
 pub(super) use withdraw::withdraw;

@@ -216,7 +216,9 @@ impl Owing<'_, '_> {
         };
         let stray = |objection: &&Objection| {
             let by = &objection.by;
-            objection.version < current.number && !reviewing.contains(&by) && !objects(by)
+            // What a member held who left is before a person.
+            let member = self.charter.members.contains_key(by);
+            member && objection.version < current.number && !reviewing.contains(&by) && !objects(by)
         };
         for objection in proposal.open_objections().filter(stray) {
             let id = format!("resolve:{}", objection.id);

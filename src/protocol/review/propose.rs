@@ -321,20 +321,18 @@ fn spent_rounds(
 }
 
 /// Both sides' words, for the person who decides about another round.
-pub(super) fn rounds_evidence(proposal: &Proposal) -> String {
-    let mut text = String::new();
-    for objection in proposal.open_objections() {
-        text.push_str(&format!(
-            "{} by {} on version {}: {}\n",
-            objection.id, objection.by, objection.version, objection.text
-        ));
-        for version in proposal.versions.iter().filter(|version| version.number > objection.version) {
-            if let Some(answer) = version.answers.get(&objection.id) {
-                text.push_str(&format!(
-                    "  {} answered with version {}: {answer}\n",
-                    proposal.producer, version.number
-                ));
-            }
+pub(in crate::protocol) fn rounds_evidence(proposal: &Proposal) -> String {
+    proposal.open_objections().map(|objection| words_of_both(proposal, objection)).collect()
+}
+
+/// What one objection says, and all that was answered to it.
+pub(in crate::protocol) fn words_of_both(proposal: &Proposal, objection: &Objection) -> String {
+    let (id, by) = (objection.id, &objection.by);
+    let mut text = format!("{id} by {by} on version {}: {}\n", objection.version, objection.text);
+    for version in proposal.versions.iter().filter(|version| version.number > objection.version) {
+        if let Some(answer) = version.answers.get(&objection.id) {
+            let (producer, number) = (&proposal.producer, version.number);
+            text.push_str(&format!("  {producer} answered with version {number}: {answer}\n"));
         }
     }
     text

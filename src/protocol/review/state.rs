@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::{CircleCompleted, Closing, Objected, Run};
 use crate::protocol::artifact::{Artifact, Identity, Place, RepoPath};
-use crate::protocol::charter::{Charter, Limits, Phase};
+use crate::protocol::charter::{Charter, Limits, MemberKind, Phase};
 use crate::protocol::name::{
     CircleName, Digest, Lens, MemberName, ObjectionId, PhaseName, ProposalName, Subject, VersionRef,
 };
@@ -623,6 +623,28 @@ impl Proposal {
                 .edges(phase)
                 .all(|edge| current.approved_by(edge.reviewer) || current.overruled.contains(edge.reviewer))
     }
+}
+
+/// Who will review a proposal under a charter that isn't in force yet: a stand-in who leaves, or produces it,
+/// stands in no longer.
+pub(in crate::protocol) fn edges_under<'a>(
+    charter: &'a Charter,
+    phase: &'a Phase,
+    proposal: &'a Proposal,
+) -> impl Iterator<Item = Edge<'a>> {
+    let edges =
+        phase.reviewers_of(&proposal.producer).filter(|edge| !proposal.excused.contains(&edge.reviewer));
+    edges.map(|edge| {
+        let stand_in =
+            proposal.stand_ins.get(&edge.reviewer).filter(|one| may_stand_in(charter, proposal, one));
+        Edge { reviewer: stand_in.unwrap_or(&edge.reviewer), lens: &edge.lens }
+    })
+}
+
+/// Whether that member may review a proposal in somebody's place.
+pub(super) fn may_stand_in(charter: &Charter, proposal: &Proposal, member: &MemberName) -> bool {
+    let known = charter.members.get(member);
+    proposal.producer != *member && known.is_some_and(|known| known.kind != MemberKind::Referee)
 }
 
 impl Circle {

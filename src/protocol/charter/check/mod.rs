@@ -73,16 +73,16 @@ pub enum Step {
 }
 
 impl Place {
-    fn key(key: &str) -> Self {
+    pub(in crate::protocol) fn key(key: &str) -> Self {
         Self::default().then(key)
     }
 
-    fn then(mut self, key: &str) -> Self {
+    pub(in crate::protocol) fn then(mut self, key: &str) -> Self {
         self.0.push(Step::Key(key.to_owned()));
         self
     }
 
-    fn item(mut self, index: usize) -> Self {
+    pub(in crate::protocol) fn item(mut self, index: usize) -> Self {
         self.0.push(Step::Item(index));
         self
     }

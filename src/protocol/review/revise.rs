@@ -1,0 +1,81 @@
+//! apply: another charter came into force while work is open.
+
+use std::collections::BTreeSet;
+
+use super::state::{Proposal, Review, VoteKind, edges_under, may_stand_in};
+use crate::protocol::charter::{Charter, ConfirmKind, Deliverable, Phase};
+use crate::protocol::name::{CircleName, Lens, PhaseName, ProposalName};
+use crate::protocol::time::Time;
+
+impl Review {
+    /// What is new in an open phase is owed; what has no version yet is owed by whom the charter names. Stand-ins
+    /// who left stand in no longer, and an approval lapses where its reviewer looks through a further lens now,
+    /// or may not approve.
+    pub(super) fn revise(&mut self, charter: &Charter, at: Time) {
+        let Some(name) = self.current_phase().cloned() else { return };
+        let Some((_, phase)) = charter.phase(&name) else { return };
+        phase.deliverables.iter().for_each(|deliverable| self.owe(phase, deliverable, at));
+        if phase.confirm == ConfirmKind::Together
+            && let Some(circle) = self.circles.get_mut(&CircleName::from(&phase.name))
+        {
+            let place = |name: &ProposalName| phase.deliverables.iter().position(|known| known.name == *name);
+            circle.proposals.sort_by_key(|name| place(name).unwrap_or(usize::MAX));
+        }
+        let open =
+            self.circles.values().filter(|circle| circle.is_open()).flat_map(|circle| &circle.proposals);
+        for name in open.cloned().collect::<Vec<_>>() {
+            if let Some(proposal) = self.proposals.get_mut(&name) {
+                lapse(charter, phase, proposal);
+            }
+        }
+    }
+
+    fn owe(&mut self, phase: &Phase, deliverable: &Deliverable, at: Time) {
+        let Deliverable { name, producer, .. } = deliverable;
+        if let Some(known) = self.proposals.get_mut(name) {
+            if known.versions.is_empty() {
+                known.producer = producer.clone();
+            }
+            return;
+        }
+        let circle: CircleName = match phase.confirm {
+            ConfirmKind::Together => (&phase.name).into(),
+            ConfirmKind::Each => name.into(),
+        };
+        let owed = Proposal::fresh(name.clone(), producer.clone(), phase.name.clone(), circle.clone(), at);
+        self.proposals.insert(name.clone(), owed);
+        match self.circles.get_mut(&circle) {
+            Some(circle) => circle.proposals.push(name.clone()),
+            None => self.open_circle(circle, &PhaseName::clone(&phase.name), vec![name.clone()], at),
+        }
+    }
+}
+
+fn lapse(charter: &Charter, phase: &Phase, proposal: &mut Proposal) {
+    let stands: Vec<_> = proposal
+        .stand_ins
+        .iter()
+        .filter(|(_, stand_in)| may_stand_in(charter, proposal, stand_in))
+        .map(|(place, _)| place.clone())
+        .collect();
+    proposal.stand_ins.retain(|place, _| stands.contains(place));
+    let Some(current) = proposal.current() else { return };
+    let lapsed = current.ballots.iter().filter(|(member, ballot)| {
+        let approves = ballot.vote.as_ref().filter(|vote| vote.kind == VoteKind::Approve);
+        let lenses: BTreeSet<&Lens> = edges_under(charter, phase, proposal)
+            .filter(|edge| edge.reviewer == *member)
+            .map(|edge| edge.lens)
+            .collect();
+        approves.is_some_and(|vote| {
+            lenses.iter().any(|lens| !vote.lenses.contains(lens))
+                || proposal.own_work(charter, current, member).is_some()
+        })
+    });
+    let lapsed: Vec<_> = lapsed.map(|(member, _)| member.clone()).collect();
+    let Some(current) = proposal.versions.last_mut() else { return };
+    for member in lapsed {
+        if let Some(ballot) = current.ballots.get_mut(&member) {
+            ballot.vote = None;
+        }
+    }
+}
