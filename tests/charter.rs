@@ -156,6 +156,7 @@ fn a_team_that_could_never_finish_is_refused() {
         ),
         ("the referee reviews", "[members.sec]", "[members.sec]\nkind = \"referee\""),
         ("the referee produces", "[members.app]", "[members.app]\nkind = \"referee\""),
+        ("another owns everything", "[members.sec]", "[members.sec]\nowns = [\"**\"]"),
         ("nothing owed together", "[[phases.deliverables]]\nname = \"parser\"\nproducer = \"app\"", ""),
         ("nobody may propose", "[[phases]]", "[[phases]]\nname = \"polish\"\nconfirm = \"each\"\n[[phases]]"),
     ]);

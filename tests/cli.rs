@@ -1,5 +1,9 @@
 //! The real program, as its callers have it: exit codes, JSON, screens, files and their modes.
 
+#[path = "cli/charters.rs"]
+mod charters;
+#[path = "cli/home.rs"]
+mod home;
 #[path = "support/place.rs"]
 mod place;
 
@@ -144,8 +148,27 @@ fn each_way_to_end_has_its_exit_code() {
 
     let unreachable = place.run(&["--json", "--as", "app", "--addr", "127.0.0.1:1", "status"]);
     assert_eq!(code(&unreachable), "SERVER_UNREACHABLE");
+    assert!(text(&unreachable.json()["remedy"]).ends_with(": countersign serve --listen 127.0.0.1:1"));
     let stranger = place.run(&["--json", "--as", "stranger", "status"]);
     assert_eq!((code(&stranger), &stranger.json()["ok"]), ("UNAUTHENTICATED".to_owned(), &false.into()));
+
+    assert!(text(&stranger.json()["message"]).ends_with("there are tokens for app, arch, dana and sec"));
+
+    // Whatever goes wrong, who asked for JSON gets it, with a code.
+    for (args, exit, code_of) in [
+        (&["approve"] as &[&str], 2, "USAGE"),
+        (&["init", "--charter", "none.toml"], 2, "USAGE"),
+        (&["charter", "check", "none.toml"], 2, "USAGE"),
+        (&["team", "add", "--charter", "none.toml"], 2, "USAGE"),
+        (&["member", "token", "stranger"], 1, "UNKNOWN_MEMBER"),
+        (&["demo", "--into", "."], 1, "FOLDER_NOT_EMPTY"),
+    ] {
+        let told = place.run(&[&["--json"], args].concat());
+        assert_eq!((told.exit, code(&told)), (exit, code_of.to_owned()), "{args:?}: {told:?}");
+    }
+    for words in [&["completions", "bash"] as &[&str], &["man"]] {
+        assert_eq!(place.run(&[&["--json"], words].concat()).done().json()["ok"], true);
+    }
 
     let nowhere = Place::empty();
     let nobody = nowhere.run(&["--json", "--as", "app", "status"]);
@@ -335,6 +358,8 @@ fn hostile_texts_are_inert_on_every_screen() {
             shown.chars().find(|c| "\u{1b}\u{7}\u{9b}\u{202e}\u{200b}\u{e0041}\u{2028}".contains(*c));
         assert_eq!(obeyed, None, "{ran:?}");
     }
+    let printed = place.run(&["--as", "app", "--json", "objections", "parser"]).done().out;
+    assert!(!printed.contains(['\u{9b}', '\u{202e}', '\u{200b}', '\u{e0041}']), "{printed:?}");
     // What is compared is not in vain: the texts are there, and JSON has them as they were given.
     assert!(screens[3].out.contains("\\u{202e}"), "{:?}", screens[3]);
     let json = place.run(&["--as", "app", "--json", "objections", "parser"]).done().json();
@@ -392,6 +417,30 @@ fn evidence_keeps_its_commands_apart() {
         { "command": "cargo bench", "exit": -1, "output": null },
     ]);
     assert_eq!((&vote["ran"], &vote["checked"]), (&expected, &serde_json::json!(["src/lexer.rs:1"])));
+}
+
+#[test]
+fn a_required_check_is_reported_and_shown_with_who_says_so() {
+    let mut place = Place::with(&charter("[checks]\nrequired = [\"ci\"]"));
+    place.serve();
+    let reference = place.propose("fn lex() {}\n");
+    place.write("run.txt", b"2 passed\n");
+    let report = |more: &[&str]| {
+        place.run(&[&["--as", "app", "--json", "check", "report", &reference] as &[&str], more].concat())
+    };
+    let unknown = report(&["c", "--exit", "0"]);
+    assert_eq!((unknown.exit, text(&unknown.json()["code"])), (1, "UNKNOWN_CHECK".to_owned()), "{unknown:?}");
+    assert_eq!(report(&["ci"]).done().json()["status"], "skipped");
+    let told = report(&["ci", "--exit", "0", "--output", "@run.txt"]).done().json();
+    assert_eq!(
+        (&told["status"], &told["check"], &told["stored"]["output"]),
+        (&serde_json::json!("passed"), &serde_json::json!("ci"), &serde_json::json!(9),)
+    );
+    let check = &place.run(&["--as", "sec", "--json", "show", "parser"]).done().json()["checks"][0];
+    let known = ["name", "status", "by", "exit", "output"].map(|key| check[key].clone());
+    assert_eq!(serde_json::json!(known), serde_json::json!(["ci", "passed", "app", 0, "2 passed\n"]));
+    let shown = place.run(&["--as", "sec", "show", "parser"]).done().out;
+    assert!(shown.contains("check ci: passed, reported by app, exit 0"), "{shown}");
 }
 
 #[test]
@@ -494,183 +543,7 @@ fn a_version_is_fetched_as_it_was_proposed() {
     assert_eq!((again.exit, code(&again)), (1, "FOLDER_NOT_EMPTY".to_owned()));
 }
 
-// ---- the home, and what is left elsewhere ----
-
-#[test]
-fn modes_are_the_same_whatever_the_umask_and_the_environment() {
-    let place = Place::empty();
-    place.write("charter.toml", charter(""));
-    let open = |args: &str| {
-        let script = format!("umask 000; exec env -i LANG=C {PROGRAM} {args}");
-        Ran::of(&Command::new("sh").args(["-c", &script]).current_dir(place.path(".")).output().unwrap())
-    };
-    open("init --charter charter.toml").done();
-    place.git(".", &["init", "-q", "clone"]);
-    open("member token app --into clone").done();
-    for (path, expected) in [
-        (".countersign", 0o700),
-        (".countersign/tokens", 0o700),
-        (".countersign/tokens/app", 0o600),
-        (".countersign/tokens/dana", 0o600),
-        (".countersign/operator.token", 0o600),
-        (".countersign/countersign.db", 0o600),
-        ("clone/.git/countersign", 0o700),
-        ("clone/.git/countersign/tokens", 0o700),
-        ("clone/.git/countersign/tokens/app", 0o600),
-        ("clone/.git/countersign/server.json", 0o600),
-    ] {
-        assert_eq!(format!("{:o}", mode(&place.path(path))), format!("{expected:o}"), "{path}");
-    }
-    let help = open("--as app status");
-    assert_eq!((help.exit, help.err.lines().next()), (3, Some("SERVER_UNREACHABLE")), "{help:?}");
-}
-
-#[test]
-fn a_clone_gets_one_members_token_and_the_address() {
-    let place = Place::served();
-    place.git(".", &["init", "-q", "clone"]);
-    let left = place.run(&["--json", "member", "token", "app", "--into", "clone"]).done().json();
-    assert_eq!(left["into"]["addr"], place.addr());
-
-    let mut files: Vec<String> = Vec::new();
-    let mut folders = vec![place.path("clone/.git/countersign")];
-    while let Some(folder) = folders.pop() {
-        for item in std::fs::read_dir(folder).unwrap() {
-            let path = item.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                files.push(path.file_name().unwrap().to_str().unwrap().to_owned());
-            }
-        }
-    }
-    files.sort();
-    assert_eq!(files, ["app", "server.json"]);
-    let kept = std::fs::read_to_string(place.path("clone/.git/countersign/server.json")).unwrap();
-    assert_eq!(kept, format!("{{\"addr\":\"{}\",\"team\":\"atlas\"}}\n", place.addr()));
-
-    // Elsewhere, where no home stands above, it is all that app needs; and it is nobody else.
-    let elsewhere = Place::empty();
-    std::fs::rename(place.path("clone"), elsewhere.path("clone")).unwrap();
-    let status = elsewhere.run_in("clone", &["--json", "status"]).done().json();
-    assert_eq!((&status["member"], &status["team"]), (&"app".into(), &"atlas".into()));
-    assert_eq!(elsewhere.run_in("clone", &["--as", "sec", "status"]).exit, 5);
-    assert_eq!(code(&place.run(&["--json", "member", "token", "app", "--into", "no-clone"])), "NOT_A_CLONE");
-}
-
-#[test]
-fn a_token_is_rotated_kept_and_revoked() {
-    for served in [false, true] {
-        let mut place = Place::with(&charter(""));
-        if served {
-            place.serve();
-        }
-        let file = place.path(".countersign/tokens/app");
-        let before = std::fs::read_to_string(&file).unwrap();
-        place.write("before", &before);
-        place.run(&["member", "token", "app"]).done();
-        let after = std::fs::read_to_string(&file).unwrap();
-        assert_ne!(before, after);
-        place.write("after", &after);
-        let further = place.run(&["--json", "member", "token", "app", "--keep"]).done();
-        assert!(!further.out.contains("csgn_"), "a token is never printed: {further:?}");
-        let unknown = place.run(&["--json", "member", "token", "nobody"]);
-        assert_eq!((unknown.exit, code(&unknown)), (1, "UNKNOWN_MEMBER".to_owned()));
-
-        if !served {
-            place.serve();
-        }
-        let speaks = |file: &str| {
-            let mut command = place.command(".", &["--as", "app", "status"]);
-            Ran::of(&command.env("COUNTERSIGN_TOKEN_FILE", file).output().unwrap()).exit
-        };
-        assert_eq!((speaks("before"), speaks("after"), speaks(".countersign/tokens/app")), (5, 0, 0));
-        place.run(&["member", "token", "app", "--revoke"]).done();
-        assert_eq!((speaks("after"), file.exists()), (5, false));
-    }
-}
-
-#[test]
-fn a_home_holds_further_teams() {
-    let place = Place::served();
-    place.write("other/charter.toml", charter("").replace("atlas", "bravo"));
-    place.run(&["team", "add", "--charter", "other/charter.toml"]).done();
-    let team =
-        |args: &[&str]| text(&place.run(&[&["--json", "--as", "app"], args].concat()).done().json()["team"]);
-    assert_eq!(team(&["status"]), "atlas");
-    assert_eq!(team(&["--team", "atlas", "status"]), "atlas");
-    assert_eq!(team(&["--team", "bravo", "status"]), "bravo");
-    for again in [
-        &["team", "add", "--charter", "other/charter.toml"] as &[&str],
-        &["init", "--charter", "charter.toml"],
-    ] {
-        let taken = place.run(&[&["--json"], again].concat());
-        assert_eq!(taken.exit, 1, "{taken:?}");
-        assert!(["TEAM_TAKEN", "HOME_TAKEN"].contains(&code(&taken).as_str()), "{taken:?}");
-    }
-}
-
-#[test]
-fn a_charter_that_can_not_be_satisfied_leaves_nothing_behind() {
-    let place = Place::empty();
-    place.write("charter.toml", charter("").replace("reviewer = \"sec\"", "reviewer = \"app\""));
-    let refused = place.run(&["--json", "init", "--charter", "charter.toml"]);
-    assert_eq!((refused.exit, code(&refused)), (1, "CHARTER_REFUSED".to_owned()));
-    assert!(text(&refused.json()["message"]).contains("charter.toml:"), "{refused:?}");
-    assert!(refused.json()["facts"]["findings"][0]["line"].as_u64().is_some(), "{refused:?}");
-    assert!(!place.path(".countersign").exists());
-    assert_eq!(place.run(&["charter", "check", "charter.toml"]).exit, 1);
-    place.write("charter.toml", charter(""));
-    let checked = place.run(&["charter", "check", "charter.toml"]).done();
-    assert!(checked.out.contains("2 review edges of 12 possible"), "{checked:?}");
-}
-
 // ---- the server's life ----
-
-#[test]
-fn a_charter_is_checked_adopted_and_shown() {
-    let place = Place::served();
-    let first = place.propose("fn lex() {}\n");
-    let without_sec = charter("")
-        .replace("[members.sec]\n", "[members.new]\n")
-        .replace("reviewer = \"sec\"", "reviewer = \"new\"");
-    place.write("next.toml", &without_sec);
-
-    // Alone it says what it is; asked as a member, also what it would change.
-    let alone = place.run(&["--json", "charter", "check", "next.toml"]).done().json();
-    assert!(alone.get("diff").is_none(), "{alone}");
-    let known = place.run(&["--json", "--as", "app", "charter", "check", "next.toml"]).done().json();
-    assert_eq!((&known["revision"], &known["digest"]), (&2.into(), &alone["digest"]));
-    let edge = "edge new → app (security) in implement: added";
-    assert!(known["diff"].as_array().unwrap().contains(&edge.into()), "{known}");
-
-    let adopt: &[&str] = &["charter", "adopt", "next.toml"];
-    let refused = place.run(&[&["--json", "--as", "app"], adopt].concat());
-    assert_eq!((code(&refused), refused.exit), ("NOT_A_PERSON".to_owned(), 1));
-    let adopted = place.run(&[&["--json", "--as", "dana"], adopt, &["--reason", "sec is away"]].concat());
-    let adopted = adopted.done().json();
-    assert_eq!((&adopted["revision"], &adopted["digest"]), (&2.into(), &alone["digest"]));
-    assert_eq!(adopted["diff"], known["diff"]);
-
-    // Who was added has no token yet, and who was taken away speaks for nobody.
-    let vote: &[&str] = &["show", &first];
-    assert_eq!(place.run(&[&["--as", "new"], vote].concat()).exit, 5);
-    assert_eq!(place.run(&[&["--as", "sec"], vote].concat()).exit, 5);
-    place.run(&["member", "token", "new"]).done();
-    place.run(&[&["--as", "new"], vote].concat()).done();
-
-    let shown = |args: &[&str]| {
-        place.run(&[&["--json", "--as", "app", "charter", "show"], args].concat()).done().json()
-    };
-    assert_eq!((&shown(&[])["revision"], text(&shown(&[])["text"])), (&2.into(), without_sec));
-    assert_eq!(text(&shown(&["--revision", "1"])["text"]), charter(""));
-    assert_eq!(shown(&["--diff", "1..2"])["diff"], known["diff"]);
-    assert_ne!(shown(&["--diff", "2..1"])["diff"], known["diff"]);
-    let unknown = place.run(&["--json", "--as", "app", "charter", "show", "--revision", "3"]);
-    assert_eq!(code(&unknown), "UNKNOWN_SUBJECT");
-    let log = place.run(&["--json", "--as", "app", "log"]).done().json().to_string();
-    assert!(log.contains("\"reason\":\"sec is away\""), "{log}");
-}
 
 #[test]
 fn a_server_without_a_home_starts_with_a_starter_and_ends_in_order() {
@@ -789,11 +662,14 @@ fn a_log_that_was_edited_is_refused_by_its_sequence() {
 #[test]
 fn a_reader_that_goes_away_is_no_mistake() {
     let place = Place::served();
-    let mut command = place.command(".", &["--as", "app", "log"]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    drop(child.stdout.take());
-    let ended = child.wait_with_output().unwrap();
-    assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stderr)), (Some(0), "".into()));
+    for args in [&["--as", "app", "log"] as &[&str], &["demo", "--into", "played"], &["completions", "bash"]]
+    {
+        let mut command = place.command(".", args);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stderr)), (Some(0), "".into()));
+    }
 }
 
 #[test]
@@ -829,4 +705,56 @@ os.execv(sys.argv[2], sys.argv[2:])
         // Python's own start is in it, and a busy machine.
         assert!(took < std::time::Duration::from_secs(2), "{denied}: {took:?}");
     }
+}
+
+/// A member who types nothing but what it is told to, its placeholders filled in, finishes the phase.
+#[test]
+fn what_is_owed_is_done_by_the_command_that_is_printed() {
+    let place = Place::served();
+    place.write("files/src/lexer.rs", "fn lex() {}\n");
+    let mut kinds = std::collections::BTreeSet::new();
+    for turn in 0..40 {
+        let status = place.run(&["--json", "--as", "dana", "status"]).done().json();
+        let owed = status["obligations"].as_array().unwrap();
+        let Some(first) = owed.first() else {
+            assert_eq!(status["circles"][0]["state"], "published");
+            break;
+        };
+        let command = text(&first["command"]).replace("TEXT", "words").replace("DIR", "files");
+        let command = command.replace("PLACE", "src/lexer.rs:1").replace("CMD", "true");
+        let mut args = vec!["--as".to_owned(), text(&first["member"])];
+        args.extend(command.split(' ').skip(1).map(str::to_owned));
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        place.run(&args).done();
+        kinds.insert(text(&first["kind"]));
+        assert!(turn < 39, "it goes on for ever: {status}");
+    }
+    let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+    assert_eq!(kinds, ["attach-evidence", "confirm", "deliver", "review"]);
+}
+
+#[test]
+fn an_answer_may_stand_in_a_file() {
+    let place = Place::served();
+    let reference = place.propose("fn lex() {}\n");
+    place.run(&["--as", "sec", "show", "parser"]).done();
+    place.run(&["--as", "sec", "object", &reference, "too narrow"]).done();
+    place.run(&["--as", "app", "objections", "parser"]).done();
+    place.write("work/src/lexer.rs", "fn lex() -> u64 { 0 }\n");
+    place.write("answer.md", "`u64` \"now\"\n");
+    let args = [
+        "--as",
+        "app",
+        "propose",
+        "parser",
+        "--path",
+        "work",
+        "--summary",
+        "Wider",
+        "--answer",
+        "o1=@answer.md",
+    ];
+    place.run(&args).done();
+    let json = place.run(&["--as", "sec", "--json", "show", "parser"]).done().json();
+    assert_eq!(text(&json["objections"][0]["answers"][0]["text"]), "`u64` \"now\"\n");
 }

@@ -15,10 +15,11 @@ use countersign::protocol::escalation::{
 };
 use countersign::protocol::event::Unreadable;
 use countersign::protocol::name::{Digest, Lens, MemberName, ProposalName};
+use countersign::protocol::recovery::{Patch, RecoveryFired};
 use countersign::protocol::review::{
-    Approved, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry, Confirmed,
-    CountedApproval, DeliverableDropped, Noted, Objected, ObjectionClosed, ObjectionsRead, PhaseClosed,
-    Proposed, ReviewerExcused, ReviewerReplaced, Run, VersionRead, Withdrawn,
+    Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry,
+    Confirmed, CountedApproval, DeliverableDropped, DissentCalled, Noted, Objected, ObjectionClosed,
+    ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused, ReviewerReplaced, Run, VersionRead, Withdrawn,
 };
 use countersign::protocol::{Answer, CharterAdopted, Event, ObligationKind, PhaseOpened, charter};
 
@@ -142,6 +143,14 @@ fn every_event() -> Vec<Event> {
         }],
         ..Escalated::new(Cause::Overdue, "implement:3fa91c20d8e7", "sec owes".to_owned())
     };
+    let reported = CheckReported {
+        proposal: parser(),
+        version: 2,
+        name: "ci".to_owned(),
+        exit: Some(0),
+        output: Some("ok\n".to_owned()),
+        by: member("app"),
+    };
     let answered = EscalationClosed {
         id: "e1".parse().unwrap(),
         by: Some(member("dana")),
@@ -181,6 +190,9 @@ fn every_event() -> Vec<Event> {
         Withdrawn { proposal: parser(), version: 2, by: member("app"), reason: "one more look".to_owned() }
             .into(),
         Confirmed { circle: circle(), manifest: digest("b"), by: member("arch") }.into(),
+        DissentCalled { circle: circle(), manifest: digest("b"), proposals: vec![parser()] }.into(),
+        reported.clone().into(),
+        CheckReported { exit: None, output: None, ..reported }.into(),
         CircleCompleted { circle: circle(), manifest: digest("b"), entries: vec![entry] }.into(),
         CirclePublished { circle: circle(), manifest: digest("b") }.into(),
         CircleReopened { circle: circle(), because: "it conflicts".to_owned(), owing: vec![parser()] }.into(),
@@ -202,6 +214,12 @@ fn every_event() -> Vec<Event> {
         overdue.into(),
         EscalationReminded { id: "e1".parse().unwrap(), level: 1 }.into(),
         EscalationSent { id: "e1".parse().unwrap(), level: 0, channel: "ops".to_owned() }.into(),
+        RecoveryFired {
+            patch: Patch::DropStaleApproval,
+            subject: "implement".to_owned(),
+            found: "it counted parser@1".to_owned(),
+        }
+        .into(),
         ServerResumed {
             from: "2026-01-01T09:00:00Z".parse().unwrap(),
             to: "2026-01-01T10:00:00Z".parse().unwrap(),
@@ -272,6 +290,11 @@ fn the_stored_form_of_each_answer_is_pinned() {
             circle: "implement:3fa91c20d8e7".parse().unwrap(),
             complete: false,
             waiting_for: vec![member("sec")],
+        },
+        Answer::CheckReported {
+            reference: "parser@2:41d0c9aa1e53".parse().unwrap(),
+            name: "ci".to_owned(),
+            exit: Some(0),
         },
         Answer::Escalated { escalation: "e1".parse().unwrap() },
         Answer::EscalationAnswered { escalation: "e1".parse().unwrap() },

@@ -551,7 +551,7 @@ fn word(word: &'static str) -> BoxedStrategy<Value> {
 }
 
 fn views() -> impl Strategy<Value = View> {
-    let words = ["circle", "confirmer", "proposal", "review", "objection"];
+    let words = ["circle", "confirmer", "proposal", "review", "objection", "check", "escalation"];
     words
         .map(|name| word(name).prop_map(move |value| (name, value)))
         .to_vec()
@@ -597,7 +597,7 @@ proptest! {
 
     /// A view that isn't as documented is an error at worst, and never a panic.
     #[test]
-    fn shipped_rules_survive_every_other_view(view in views(), lost in 0..5_usize, kind in views()) {
+    fn shipped_rules_survive_every_other_view(view in views(), lost in 0..7_usize, kind in views()) {
         let judge = shipped();
         let mut view = view;
         let name = *view.words.keys().nth(lost).unwrap();

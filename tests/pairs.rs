@@ -13,8 +13,8 @@ use countersign::protocol::escalation::{Cause, Escalate};
 use countersign::protocol::name::{Actor, Digest, MemberName, Seq};
 use countersign::protocol::review::{
     Approve, Circle, CircleState, Confirm, Note, Object, Overrule, Proposal, Propose, PublishFailure, Read,
-    ReadObjections, ReportPublish, RequirementState, Resolve, SETTLED_BY_STATE, VoteKind, Withdraw,
-    requirement,
+    ReadObjections, ReportPublish, RequirementState, Resolve, Run, SETTLED_BY_STATE, VoteKind, Withdraw,
+    plainly_met, requirement,
 };
 use countersign::protocol::rule::Rule;
 use countersign::protocol::time::{Span, Time};
@@ -70,7 +70,9 @@ impl Stage {
             self.log.push((self.now, event.kind(), event.schema(), event.encode()));
             self.team.apply(seq, self.now, event);
         }
-        for event in self.team.consequences(judge, self.now, &decision.events) {
+        let about = "parser".parse().unwrap();
+        for event in self.team.aftermath(judge, self.now, &decision.events, Some(&about)).events {
+            assert!(!matches!(event, Event::RecoveryFired(_)), "{}: {event:?}", line.name);
             let seq = Seq(self.team.seq().0 + 1);
             self.log.push((self.now, event.kind(), event.schema(), event.encode()));
             self.team.apply(seq, self.now, &event);
@@ -188,6 +190,12 @@ impl Stage {
                 .iter()
                 .any(|asked| matches!(asked.state, RequirementState::Unsatisfied | RequirementState::Error));
             assert_eq!(team.review().is_settled(circle), !denied, "after {after}: {asked:#?}");
+            if team.review().is_settled(circle) {
+                let met = |rule: &Rule| plainly_met(team, charter, circle, &rule.id);
+                let asked = requirement::of_circle_by(team, charter, judge, circle, confirmer, met);
+                let denied = asked.iter().find(|asked| asked.state == RequirementState::Unsatisfied);
+                assert_eq!(denied, None, "after {after}");
+            }
         }
     }
 
@@ -230,7 +238,8 @@ impl Stage {
             for (name, who) in [("sec approves", "sec"), ("arch approves", "arch")] {
                 let own = proposal.open_objections().filter(|open| open.by.as_str() == who);
                 let resolve = own.map(|open| open.id).collect();
-                let (checked, ran) = (Vec::new(), Vec::new());
+                let ran = Run { command: "cargo test".to_owned(), exit: Some(0), output: None };
+                let (checked, ran) = (Vec::new(), vec![ran]);
                 let reference = reference.clone();
                 line(name, who, Command::Approve(Approve { reference, checked, ran, resolve }));
             }
@@ -419,6 +428,29 @@ fn unordered(stage: &Stage, since: &Stage) -> Vec<String> {
         stage.log[since.log.len()..].iter().map(|(_, _, _, body)| body.clone()).collect();
     happened.sort();
     happened
+}
+
+#[test]
+fn a_dissent_round_is_called_with_the_last_approval_and_once() {
+    let judge = CelJudge::shipped();
+    let mut stage = Stage::open(&judge, CHARTER);
+    stage.play(&judge, &["app proposes", "sec reads", "arch reads"]);
+    let reference = stage.parser().unwrap().current_ref().parse().unwrap();
+    let bare = Approve { reference, checked: Vec::new(), ran: Vec::new(), resolve: Vec::new() };
+    let mut approve = |who: &str| {
+        let before = stage.log.len();
+        let command = Command::Approve(bare.clone());
+        assert_eq!(stage.take(&judge, &Line { name: "approves", who: actor(who), command }), "ok");
+        stage.log[before..].iter().map(|(_, kind, ..)| *kind).collect::<Vec<_>>()
+    };
+    assert_eq!(approve("sec"), ["approved"]);
+    assert_eq!(approve("arch"), ["approved", "dissent-called"]);
+    assert_eq!(approve("arch"), ["approved"], "asked once for what it holds");
+    let (_, _, _, body) = stage.log.iter().find(|(_, kind, ..)| *kind == "dissent-called").unwrap();
+    assert!(
+        body.contains("\"circle\":\"implement\"") && body.contains("\"proposals\":[\"parser\"]"),
+        "{body}"
+    );
 }
 
 #[test]

@@ -216,6 +216,7 @@ fn fields_of(variant: &str) -> Vec<String> {
         "src/protocol/review/event.rs",
         "src/protocol/escalation/mod.rs",
         "src/protocol/deadline.rs",
+        "src/protocol/recovery.rs",
     ] {
         let fields = documented_fields(&read(file), variant);
         if !fields.is_empty() {
@@ -278,6 +279,8 @@ fn about(about: About) -> &'static str {
         About::Proposal => "proposal",
         About::Review => "review",
         About::Objection => "objection",
+        About::Check => "required check",
+        About::Escalation => "open escalation",
     }
 }
 

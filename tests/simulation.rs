@@ -34,7 +34,8 @@ fn the_guarantees_hold_whatever_anybody_does() {
 
 /// A simulation that never gets anywhere would hold every guarantee.
 fn enough(seen: &Seen) {
-    for (kind, _) in Event::KINDS {
+    // What must never fire is fired by logs from before its rule, in a test of its own.
+    for (kind, _) in Event::KINDS.iter().filter(|(kind, _)| *kind != "recovery-fired") {
         assert!(seen.events.contains_key(kind), "no run stored {kind}");
     }
     let missing: Vec<&&str> = CODES.iter().filter(|code| !seen.codes.contains_key(*code)).collect();
@@ -70,6 +71,7 @@ const CODES: &[&str] = &[
     "WITHDRAWN",
     "OBJECTION_HELD",
     "FAILING_TEST",
+    "UNKNOWN_CHECK",
     "PLACE_UNKNOWN",
     "CIRCLE_COMPLETE",
     "EMPTY_TEXT",

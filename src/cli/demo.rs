@@ -2,6 +2,7 @@
 //! repository. Every line that it shows is a real command, run as shown; one reviewer uses gRPC alone.
 
 use std::fmt::Write as _;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -70,7 +71,21 @@ type Tell = fn(&str);
 impl Demo {
     /// Plays the whole phase.
     pub async fn run(self, global: &Global) -> std::result::Result<Answer, Failure> {
-        let tell: Tell = if global.json { |line| eprintln!("{line}") } else { |line| println!("{line}") };
+        let tell: Tell = if global.json {
+            |line| tell(&mut io::stderr(), line)
+        } else {
+            |line| tell(&mut io::stdout(), line)
+        };
+        if let Some(folder) = &self.into
+            && std::fs::read_dir(folder).is_ok_and(|mut held| held.next().is_some())
+        {
+            return Err(Failure::refused(
+                "FOLDER_NOT_EMPTY",
+                format!("{} is not empty", folder.display()),
+                "name a folder that isn't there yet",
+            )
+            .with("path", folder.display().to_string()));
+        }
         let played = self.play(tell).await;
         played.map_err(|fault| {
             let remedy = "git must be installed, and this machine must allow sockets on loopback";
@@ -97,6 +112,11 @@ impl Demo {
         });
         Ok(Answer::new(told, text))
     }
+}
+
+/// A reader that went away (`| head`) is nobody's mistake, and the play goes on to its end.
+fn tell(out: &mut dyn io::Write, line: &str) {
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
 async fn play(stage: &mut Stage) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Why a command ends otherwise than done, in the one form that output prints and scripts read.
 
 use std::fmt;
+use std::net::SocketAddr;
 
 use serde_json::{Map, Value, json};
 
@@ -160,7 +161,7 @@ impl From<client::Failure> for Failure {
                 request_id: None,
             },
             Client::Unreachable { address, .. } => {
-                Self::new(Exit::Unreachable, "SERVER_UNREACHABLE", message, "run: countersign serve")
+                Self::new(Exit::Unreachable, "SERVER_UNREACHABLE", message, started_by_the_operator(&address))
                     .with("address", address)
             }
             Client::SocketsForbidden { address, .. } => Self::new(
@@ -316,6 +317,16 @@ impl From<store::Fault> for Failure {
     }
 }
 
+/// Who starts a server, so that it is where it is sought. Typed by a member, in its clone, the same command
+/// would make another home.
+fn started_by_the_operator(address: &str) -> String {
+    let bare = address.trim_start_matches("http://").trim_end_matches('/');
+    match bare.parse::<SocketAddr>() {
+        Ok(listen) => format!("the operator can, where the home is: countersign serve --listen {listen}"),
+        Err(_) => format!("the operator can start the server that is to be at {address}"),
+    }
+}
+
 /// An error and its sources in one sentence.
 pub fn sentence(error: &dyn std::error::Error) -> String {
     let mut out = error.to_string();
@@ -347,6 +358,23 @@ mod tests {
         assert_eq!(failure(client::Failure::Unauthenticated { why: text() }), 5);
         assert_eq!(Exit::Superseded as i32, 6);
         assert_eq!(failure(client::Failure::OutcomeUnknown { request_id: text(), why: text() }), 7);
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_the_operators_to_start() {
+        for (address, remedy) in [
+            (
+                "127.0.0.1:7411",
+                "the operator can, where the home is: countersign serve --listen 127.0.0.1:7411",
+            ),
+            ("http://[::1]:80/", "the operator can, where the home is: countersign serve --listen [::1]:80"),
+            (
+                "https://team.example",
+                "the operator can start the server that is to be at https://team.example",
+            ),
+        ] {
+            assert_eq!(started_by_the_operator(address), remedy);
+        }
     }
 
     #[test]

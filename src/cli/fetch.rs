@@ -10,8 +10,8 @@ use super::reading;
 use super::speaker::{Global, Speaker, Write};
 use super::text::Fence;
 use super::words;
-use crate::artifact::bundle::FILE_BYTES_MAX;
 use crate::artifact::folder::Extraction;
+use crate::artifact::repository::FETCHED_BYTES_MAX;
 use crate::artifact::{Entry, EntryKind};
 use crate::client::proto::{FetchRequest, FileHead};
 use crate::client::{FetchedPiece, Fetching};
@@ -68,7 +68,7 @@ async fn lay_down(fetching: &mut Fetching, extraction: &mut Extraction) -> Resul
         let piece = fetching.next().await?;
         match (piece, &mut open) {
             (Some(FetchedPiece::Content(content)), Some((head, collected))) => {
-                // The announced size bounds what a file may take, and the limit bounds that.
+                // The announced size bounds what a file may take, and the limit of all files bounds that.
                 if (collected.len() + content.len()) as u64 > head.size {
                     return Err(broken("a file is longer than it was announced"));
                 }
@@ -87,8 +87,8 @@ async fn lay_down(fetching: &mut Fetching, extraction: &mut Extraction) -> Resul
                     extraction.write(&Entry { path, kind, bytes: collected })?;
                 }
                 match piece {
-                    Some(FetchedPiece::Head(head)) if head.size > FILE_BYTES_MAX => {
-                        return Err(broken("a file is larger than a version may hold"));
+                    Some(FetchedPiece::Head(head)) if head.size > FETCHED_BYTES_MAX - bytes => {
+                        return Err(broken("its files are larger than those of a version may be"));
                     }
                     Some(FetchedPiece::Head(head)) => open = Some((head, Vec::new())),
                     _ => return Ok((files, bytes)),

@@ -1,7 +1,7 @@
 //! `countersign init` and `countersign team`: a home, and teams in it.
 
 use std::path::{Path, PathBuf};
-use std::{env, io};
+use std::{env, fs, io};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -26,7 +26,12 @@ pub struct Init {
 
 impl Init {
     pub(super) async fn run(self, _global: &Global) -> Result<Answer, Failure> {
-        let (home, team, tokens) = init(&self.charter).await?;
+        let mut made = Made::default();
+        let done = init(&self.charter, &mut made).await;
+        if done.is_err() {
+            made.unmake();
+        }
+        let (home, team, tokens) = done?;
         let path = home.path().display().to_string();
         let text = format!(
             "{team} is in {path}, with a token for each of its {} members\nThen: countersign serve\n",
@@ -36,8 +41,23 @@ impl Init {
     }
 }
 
-/// Makes the home of that charter: where `COUNTERSIGN_HOME` says, or beside the charter.
-pub async fn init(file: &PathBuf) -> Result<(Home, TeamName, Vec<PathBuf>), Failure> {
+/// What a command made that wasn't there before it.
+#[derive(Debug, Default)]
+pub struct Made(pub Vec<PathBuf>);
+
+impl Made {
+    /// Takes it all away again: what is refused leaves nothing behind.
+    pub fn unmake(self) {
+        for path in self.0 {
+            // What can't be removed is no harm, and the refusal is what there is to tell.
+            let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        }
+    }
+}
+
+/// Makes the home of that charter: where `COUNTERSIGN_HOME` says, or beside the charter. `made` is told
+/// of it where it wasn't there.
+pub async fn init(file: &PathBuf, made: &mut Made) -> Result<(Home, TeamName, Vec<PathBuf>), Failure> {
     // Before anything is made: what is refused leaves nothing behind.
     let (bytes, charter) = charter::read(file)?;
     let path = match env::var_os("COUNTERSIGN_HOME").filter(|named| !named.is_empty()) {
@@ -58,6 +78,9 @@ pub async fn init(file: &PathBuf) -> Result<(Home, TeamName, Vec<PathBuf>), Fail
             )
             .with("home", path.display().to_string()));
         }
+    }
+    if !is_there(&path) {
+        made.0.push(path.clone());
     }
     let home = Home::create(&path)?;
     let (team, tokens) = Operator::Alone(home.clone()).add_team(file, &bytes).await?;

@@ -149,6 +149,23 @@ pub fn version(version: &proto::Version) -> Value {
         "votes": version.votes.iter().map(vote).collect::<Value>(),
         "objections": version.objections.iter().map(objection).collect::<Value>(),
         "answers": version.answers,
+        "checks": version.checks.iter().map(check).collect::<Value>(),
+    })
+}
+
+/// How a required check stands: `passed`, `failed`, `skipped` or `missing`.
+pub fn check_status(status: proto::CheckStatus) -> String {
+    word(status.as_str_name(), "CHECK_STATUS_")
+}
+
+fn check(check: &proto::Check) -> Value {
+    json!({
+        "name": check.name,
+        "status": check_status(check.status()),
+        "by": or_null(&check.by),
+        "at": time(check.at.as_ref()),
+        "exit": check.exit,
+        "output": check.output,
     })
 }
 

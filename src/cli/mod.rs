@@ -6,6 +6,7 @@
 
 mod approve;
 mod charter;
+mod check;
 mod clone;
 mod confirm;
 mod demo;
@@ -27,6 +28,8 @@ mod pages;
 mod place;
 mod propose;
 mod reading;
+#[cfg(test)]
+mod remedies;
 mod resolve;
 mod serve;
 mod show;
@@ -63,7 +66,7 @@ use speaker::Global;
     arg_required_else_help = true,
     disable_help_subcommand = false,
     max_term_width = 100,
-    after_help = "A producer:  propose, objections, confirm, withdraw
+    after_help = "A producer:  propose, objections, check report, confirm, withdraw
 A reviewer:  show, diff, fetch, approve, object, note, resolve, confirm
 A person:    status, overrule, escalations answer
 An operator: init, serve, team add, member token, verify, backup
@@ -189,6 +192,8 @@ COOLDOWN_ACTIVE, FLIP_LIMIT, CIRCLE_COMPLETE.")]
 Refused with UNKNOWN_SUBJECT, NOT_PARTICIPANT, STALE_CONFIRM, CONFIRM_BLOCKED.")]
     Confirm(confirm::Confirm),
 
+    Check(check::Check),
+
     #[command(after_help = "Example:
   countersign status")]
     Status(status::Status),
@@ -235,7 +240,11 @@ Refused with UNKNOWN_SUBJECT, EMPTY_TEXT, TEXT_TOO_LARGE.")]
 
     Escalations(escalations::Escalations),
 
-    #[command(after_help = "Example:\n  countersign demo")]
+    #[command(after_help = "Examples:
+  countersign demo
+  countersign demo --into played
+
+Refused with FOLDER_NOT_EMPTY, DEMO_FAILED.")]
     Demo(demo::Demo),
 
     #[command(after_help = "Example:
@@ -259,8 +268,13 @@ pub fn command() -> clap::Command {
 
 /// Parses `args`, the program's name first, does what they say, and prints it.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let wants_json = args.iter().any(|arg| arg == "--json");
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
+        Err(told) if told.use_stderr() && wants_json => {
+            return output::print(&Err(misunderstood(&told)), true);
+        }
         Err(told) => {
             // Help and version are no mistakes; where nobody reads them, nothing is lost.
             let _ = told.print();
@@ -269,6 +283,13 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
     };
     let as_json = cli.global.json;
     output::print(&outcome(cli), as_json)
+}
+
+/// What the parser says, for scripts: its first paragraph.
+fn misunderstood(told: &clap::Error) -> Failure {
+    let told = told.to_string();
+    let said = told.split("\n\n").next().unwrap_or_default();
+    Failure::usage(said.strip_prefix("error: ").unwrap_or(said).trim())
 }
 
 fn outcome(cli: Cli) -> Result<Answer, Failure> {
@@ -330,6 +351,7 @@ async fn dispatch(command: Command, global: &Global) -> Result<Answer, Failure> 
         Command::Overrule(overrule) => overrule.run(global).await,
         Command::Withdraw(withdraw) => withdraw.run(global).await,
         Command::Confirm(confirm) => confirm.run(global).await,
+        Command::Check(check) => check.run(global).await,
         Command::Status(status) => status.run(global).await,
         Command::Explain(explain) => explain.run(global).await,
         Command::Charter(charter) => charter.run(global).await,

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Map, Value};
 
 use super::failure::{Exit, Failure, Unmet};
-use crate::protocol::name::push_visible;
+use crate::protocol::name::{is_hidden, push_visible};
 
 /// Unmet conditions that are shown to a person; of the rest, only how many there are. With their
 /// remedies they stay on one screen.
@@ -52,7 +52,7 @@ pub fn print(outcome: &Result<Answer, Failure>, as_json: bool) -> Exit {
                 Some(json) if as_json => {
                     let mut members = Map::from_iter([("ok".to_owned(), Value::Bool(true))]);
                     members.extend(json.clone());
-                    line(&mut io::stdout(), &Value::Object(members).to_string())
+                    line(&mut io::stdout(), &inert(&Value::Object(members)))
                 }
                 _ => line(&mut io::stdout(), &answer.text),
             };
@@ -70,14 +70,30 @@ pub fn print(outcome: &Result<Answer, Failure>, as_json: bool) -> Exit {
         }
         Err(failure) => {
             // A reader that went away, again: the exit code says what there is to say.
-            let _ = if as_json && failure.exit != Exit::Usage {
-                line(&mut io::stdout(), &failure.json().to_string())
+            let _ = if as_json {
+                line(&mut io::stdout(), &inert(&failure.json()))
             } else {
                 line(&mut io::stderr(), &words(failure))
             };
             failure.exit
         }
     }
+}
+
+/// JSON of the same value, in which whatever a terminal would obey or hide is escaped.
+pub fn inert(json: &Value) -> String {
+    let mut out = String::new();
+    // Outside of its texts JSON has no such character, so every one that is found may be escaped.
+    for c in json.to_string().chars() {
+        if is_hidden(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 fn line(out: &mut dyn Write, text: &str) -> io::Result<()> {
@@ -166,6 +182,16 @@ mod tests {
         assert!(words.starts_with("refused CONFIRM_BLOCKED\n"));
         assert!(words.contains("  Run: countersign status\n"));
         assert!(words.ends_with("  and 32 more\n"));
+    }
+
+    #[test]
+    fn json_is_inert_and_keeps_its_value() {
+        let hostile = "a\u{9b}2J\u{202e}\u{e0041}\u{1b}\u{7f}\u{200b}\n\"é😀";
+        let value = serde_json::json!({ "text": hostile, "\u{202e}": [hostile] });
+        let printed = inert(&value);
+        assert!(!printed.chars().any(is_hidden), "{printed:?}");
+        assert!(printed.contains("\\u009b2J\\u202e\\udb40\\udc41"), "{printed}");
+        assert_eq!(serde_json::from_str::<Value>(&printed).unwrap(), value);
     }
 
     #[test]

@@ -22,7 +22,8 @@ impl Completions {
     pub(super) fn run(self) -> Result<Answer, Failure> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut super::command(), "countersign", &mut script);
-        Ok(Answer::verbatim(String::from_utf8_lossy(&script)))
+        let script = String::from_utf8_lossy(&script);
+        Ok(Answer::new(json!({ "script": script }), script))
     }
 }
 
@@ -40,7 +41,8 @@ impl Man {
         command.build();
         let Some(folder) = self.into else {
             let page = page(command).map_err(|why| Failure::io("the page", &why))?;
-            return Ok(Answer::verbatim(String::from_utf8_lossy(&page)));
+            let page = String::from_utf8_lossy(&page);
+            return Ok(Answer::new(json!({ "page": page }), page));
         };
         fs::create_dir_all(&folder).map_err(|why| Failure::io(folder.display(), &why))?;
         let mut written = Vec::new();

@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::output::{Answer, visible};
 use super::reading;
 use super::speaker::{Global, Speaker, Write};
-use super::text::TextFile;
+use super::text::{Given, TextFile};
 use super::told::Told;
 use super::{json as form, words};
 use crate::client::fresh_request_id;
@@ -33,9 +33,9 @@ pub struct Propose {
     summary: Option<String>,
     #[command(flatten)]
     text_file: TextFile,
-    /// What you answer to an open objection; every one still open needs its answer
+    /// What you answer to an open objection, or @FILE with it; every one still open needs its answer
     #[arg(long = "answer", value_name = "oN=TEXT", value_parser = answer)]
-    answers: Vec<(String, String)>,
+    answers: Vec<(String, Given)>,
     /// The version that it follows; what this clone was last told, where it is left out
     #[arg(long, value_name = "N")]
     after: Option<u32>,
@@ -43,9 +43,10 @@ pub struct Propose {
     write: Write,
 }
 
-fn answer(text: &str) -> Result<(String, String), String> {
-    let (id, text) = text.split_once('=').ok_or("give the objection's id and the answer, as o1=TEXT")?;
-    Ok((id.to_owned(), text.to_owned()))
+fn answer(text: &str) -> Result<(String, Given), String> {
+    let (id, text) =
+        text.split_once('=').ok_or("give the objection's id and the answer, as o1=TEXT or o1=@FILE")?;
+    Ok((id.to_owned(), text.parse()?))
 }
 
 impl Propose {
@@ -56,7 +57,7 @@ impl Propose {
             if answers.contains_key(&id) {
                 return Err(Failure::usage(format!("--answer is given twice for {}", visible(&id))));
             }
-            answers.insert(id, text);
+            answers.insert(id, text.read("answer")?);
         }
         let proposal: ProposalName =
             self.name.parse().map_err(|wrong| Failure::malformed("proposal", wrong))?;

@@ -123,6 +123,20 @@ pub fn said(version: &Version, fence: &Fence) -> String {
             out.push_str(&words::run("evidence", &by, run, fence));
         }
     }
+    for check in &version.checks {
+        let (name, status) = (visible(&check.name), form::check_status(check.status()));
+        out.push_str(&format!("check {name}: {status}"));
+        if !check.by.is_empty() {
+            out.push_str(&format!(", reported by {}", visible(&check.by)));
+        }
+        if let Some(exit) = check.exit {
+            out.push_str(&format!(", exit {exit}"));
+        }
+        out.push('\n');
+        if let Some(output) = &check.output {
+            out.push_str(&fence.around(&format!("output of check {name}"), output));
+        }
+    }
     for objection in &version.objections {
         out.push_str(&words::objection(objection, fence));
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::failure::Failure;
 use super::output::{Answer, visible};
 use super::speaker::{Global, Speaker, Write};
-use super::text::TextFile;
+use super::text::Reason;
 use super::{json as form, words};
 use crate::client::proto::{OverruleRequest, ResolveRequest, Wake};
 
@@ -19,18 +19,15 @@ pub struct Resolve {
     /// It was a mistake; needs a reason
     #[arg(long)]
     mistaken: bool,
-    /// Why
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
     #[command(flatten)]
-    text_file: TextFile,
+    reason: Reason,
     #[command(flatten)]
     write: Write,
 }
 
 impl Resolve {
     pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
-        let reason = self.text_file.or(self.reason, "--reason", "reason")?;
+        let reason = self.reason.read()?;
         let speaker = Speaker::connect(global).await?;
         let request = ResolveRequest {
             request_id: self.write.id(),
@@ -49,18 +46,15 @@ pub struct Overrule {
     /// The objection's id: o1
     #[arg(value_name = "oN")]
     objection: String,
-    /// Why
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
     #[command(flatten)]
-    text_file: TextFile,
+    reason: Reason,
     #[command(flatten)]
     write: Write,
 }
 
 impl Overrule {
     pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
-        let reason = self.text_file.or(self.reason, "--reason", "reason")?;
+        let reason = self.reason.read()?;
         let speaker = Speaker::connect(global).await?;
         let request = OverruleRequest {
             request_id: self.write.id(),

@@ -13,8 +13,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use super::failure::{Exit, Failure, sentence};
-use super::init::{init, is_there};
-use super::output::Answer;
+use super::init::{Made, init, is_there};
+use super::output::{Answer, inert};
 use super::speaker::{Global, find_home};
 use crate::client::sockets_allowed;
 use crate::coordinator::SystemClock;
@@ -52,7 +52,7 @@ impl Serve {
         let signals = signal(SignalKind::interrupt())
             .and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
         let (mut interrupt, mut terminate) = signals.map_err(|why| Failure::io("signals", &why))?;
-        let home = home().await?;
+        let (home, made) = home().await?;
         let tls = self.tls_cert.zip(self.tls_key).map(|(certificate, key)| TlsFiles { certificate, key });
         let with_tls = tls.is_some();
         let options = Options {
@@ -61,7 +61,16 @@ impl Serve {
             tls,
             clock: Arc::new(SystemClock::after(home.read_alive())),
         };
-        let running = server::start(options).await.map_err(|fault| refused(self.listen, fault))?;
+        let running = match server::start(options).await {
+            Ok(running) => running,
+            Err(fault) => {
+                // Whoever holds the store, or a log that is there, is nothing to be cleared away.
+                if !matches!(fault, StartFault::Store(_) | StartFault::Team(_)) {
+                    made.unmake();
+                }
+                return Err(refused(self.listen, fault));
+            }
+        };
 
         let addr = running.addr();
         let ready = if global.json {
@@ -71,7 +80,7 @@ impl Serve {
                 "pid": std::process::id(),
                 "home": home.path().display().to_string(),
             });
-            json.to_string()
+            inert(&json)
         } else {
             let scheme = if with_tls { "https" } else { "http" };
             format!("serving {} at {scheme}://{addr}", home.path().display())
@@ -99,30 +108,39 @@ impl Serve {
 
 /// The home, made here where there is none: from the charter in the current folder, or from a starter
 /// that is written there.
-async fn home() -> Result<Home, Failure> {
+async fn home() -> Result<(Home, Made), Failure> {
     if let Some(home) = find_home()
         && home.path().join("countersign.db").exists()
     {
         // A home that was put back from a backup has no token of the operator yet.
-        return Ok(Home::create(home.path())?);
+        return Ok((Home::create(home.path())?, Made::default()));
     }
+    let mut made = Made::default();
     let charter = PathBuf::from(CHARTER_NAME);
     if !is_there(&charter) {
+        made.0.push(charter.clone());
         let written = OpenOptions::new().write(true).create_new(true).open(&charter);
         written
             .and_then(|mut file| file.write_all(STARTER.as_bytes()))
             .map_err(|why| Failure::io(CHARTER_NAME, &why))?;
         note(&format!(
-            "there was no charter here: a starter is in {CHARTER_NAME}, to be changed and adopted"
+            "there was no charter here: a starter is in {CHARTER_NAME}, and in force. To change it, edit it; \
+             then a person runs: countersign charter adopt {CHARTER_NAME} --reason TEXT"
         ));
     }
-    let (home, team, tokens) = init(&charter).await?;
+    let (home, team, tokens) = match init(&charter, &mut made).await {
+        Ok(done) => done,
+        Err(failure) => {
+            made.unmake();
+            return Err(failure);
+        }
+    };
     note(&format!(
         "{team} is in {}, with a token for each of its {} members",
         home.path().display(),
         tokens.len()
     ));
-    Ok(home)
+    Ok((home, made))
 }
 
 /// The server's own log on standard error, as `COUNTERSIGN_LOG` filters it.

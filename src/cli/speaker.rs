@@ -8,6 +8,7 @@
 //! | home | `COUNTERSIGN_HOME`, the nearest `.countersign/` above the current folder |
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::{env, fs};
 
 use clap::Args;
@@ -19,6 +20,7 @@ use crate::client::{self, Caller, Client, Server, sockets_allowed};
 use crate::coordinator::token::Token;
 use crate::home::Home;
 use crate::protocol::name::{MemberName, TeamName};
+use crate::protocol::rejection::list;
 
 /// The name of a home folder.
 pub const HOME_NAME: &str = ".countersign";
@@ -98,12 +100,17 @@ impl Speaker {
             )
         })?;
         let server = server(global, place.as_ref(), home.as_ref())?;
-        let token = token(global, &member, clone.as_ref(), home.as_ref())?;
+        let named = env::var_os("COUNTERSIGN_TOKEN_FILE").is_some_and(|named| !named.is_empty());
+        let of_home = home.as_ref().filter(|_| {
+            // A token that is named, or that the clone keeps, says by itself of which team it is.
+            !named && !clone.as_ref().is_some_and(|clone| of_clone(global, clone, &member).exists())
+        });
+        let of_home = of_home.map(|home| team_in(home, global, &member)).transpose()?.flatten();
+        let team = of_home.or_else(|| global.team.clone());
+        let token = token(global, team.as_ref(), &member, clone.as_ref(), home.as_ref())?;
         let caller = Caller { token, member: Some(member.clone()), team: global.team.clone() };
         let client = client::connect(&server, &caller).await?;
-        let team = global
-            .team
-            .clone()
+        let team = team
             .or_else(|| place.map(|place| place.team))
             .or_else(|| home.as_ref().and_then(Home::first_team));
         Ok(Self { client, member, team, clone, home })
@@ -195,8 +202,58 @@ pub fn server(global: &Global, place: Option<&Place>, home: Option<&Home>) -> Re
     Ok(Server { address, authority })
 }
 
+/// Where the clone keeps that member's token; nowhere that is there, where another team is named: a clone's
+/// token is of the clone's team.
+fn of_clone(global: &Global, clone: &CloneFolder, member: &MemberName) -> PathBuf {
+    if global.team.is_none() || Place::of(clone).map(|place| place.team) == global.team {
+        clone.token_file(member)
+    } else {
+        PathBuf::new()
+    }
+}
+
+/// The team of a home that is meant: the one that is named, or the only one in which the home keeps a token
+/// for the member.
+fn team_in(home: &Home, global: &Global, member: &MemberName) -> Result<Option<TeamName>, Failure> {
+    let mut teams: Vec<TeamName> = held(&home.path().join("teams"));
+    teams.sort();
+    if let Some(named) = &global.team {
+        if teams.is_empty() || teams.contains(named) {
+            return Ok(Some(named.clone()));
+        }
+        return Err(Failure::refused(
+            "UNKNOWN_TEAM",
+            format!("there is no team {named} here; there is {}", list(&teams)),
+            format!("name one of them: --team {}", teams[0]),
+        )
+        .with("team", named.to_string())
+        .with("teams", texts(&teams)));
+    }
+    teams.retain(|team| home.token_file(Some(team), member).exists());
+    if teams.len() > 1 {
+        return Err(Failure::refused(
+            "TEAM_NEEDED",
+            format!("{member} is in several teams here: {}", list(&teams)),
+            format!("name the team: --team {}, or COUNTERSIGN_TEAM", teams[0]),
+        )
+        .with("teams", texts(&teams)));
+    }
+    Ok(teams.pop())
+}
+
+/// The names that the files of a folder bear.
+fn held<T: FromStr>(folder: &Path) -> Vec<T> {
+    let Ok(files) = fs::read_dir(folder) else { return Vec::new() };
+    files.filter_map(|file| file.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn texts(names: &[impl ToString]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
 fn token(
     global: &Global,
+    team: Option<&TeamName>,
     member: &MemberName,
     clone: Option<&CloneFolder>,
     home: Option<&Home>,
@@ -217,13 +274,18 @@ fn token(
     if let Some(named) = env::var_os("COUNTERSIGN_TOKEN_FILE").filter(|named| !named.is_empty()) {
         return read(Path::new(&named));
     }
-    // A clone's token is of the clone's team: naming another team means another token.
-    let of_clone = clone
-        .filter(|clone| global.team.is_none() || Place::of(clone).map(|place| place.team) == global.team);
-    let places = [
-        of_clone.map(|clone| clone.token_file(member)),
-        home.map(|home| home.token_file(global.team.as_ref(), member)),
-    ];
-    let found = places.into_iter().flatten().find(|path| path.exists());
-    found.map_or_else(|| Err(none(format!("there is no token for {member} here"))), |path| read(&path))
+    let places =
+        [clone.map(|clone| of_clone(global, clone, member)), home.map(|home| home.token_file(team, member))];
+    let places: Vec<PathBuf> = places.into_iter().flatten().collect();
+    if let Some(path) = places.iter().find(|path| path.exists()) {
+        return read(path);
+    }
+    let mut others: Vec<MemberName> = places.iter().filter_map(|path| path.parent()).flat_map(held).collect();
+    others.sort();
+    others.dedup();
+    Err(none(if others.is_empty() {
+        format!("there is no token for {member} here")
+    } else {
+        format!("there is no token for {member} here; there are tokens for {}", list(&others))
+    }))
 }

@@ -117,14 +117,15 @@ fn screen(status: &GetStatusResponse, now: Time) -> String {
                 escalation.id.clone(),
                 escalation.cause.clone(),
                 escalation.subject.clone(),
+                words::names(&escalation.decisions),
                 format!(
                     "countersign escalations answer {} --decide {} --reason TEXT",
                     escalation.id,
-                    escalation.decisions.join("|")
+                    escalation.decisions.first().map_or("DECISION", String::as_str)
                 ),
             ]
         });
-        section(&mut out, &["ESCALATION", "CAUSE", "ABOUT", "COMMAND"], escalations.collect());
+        section(&mut out, &["ESCALATION", "CAUSE", "ABOUT", "DECISIONS", "COMMAND"], escalations.collect());
     }
     let fired: Vec<String> = status
         .recovery_patches

@@ -34,6 +34,52 @@ impl FromStr for Source {
     }
 }
 
+/// A text as it stands, or the file that holds it as `@FILE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// The text.
+    Text(String),
+    /// Where it is.
+    File(Source),
+}
+
+impl FromStr for Given {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix('@') {
+            Some(file) => file.parse().map(Self::File),
+            None => Ok(Self::Text(text.to_owned())),
+        }
+    }
+}
+
+impl Given {
+    /// The text, byte for byte.
+    pub fn read(self, what: &str) -> Result<String, Failure> {
+        match self {
+            Self::Text(text) => Ok(text),
+            Self::File(source) => source.read_text(what),
+        }
+    }
+}
+
+/// Why something is done.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Reason {
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    text_file: TextFile,
+}
+
+impl Reason {
+    /// The reason; empty where there is none, which is the server's to refuse.
+    pub fn read(self) -> Result<String, Failure> {
+        self.text_file.or(self.reason, "--reason", "reason")
+    }
+}
+
 /// What a command printed, as `@FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputFile(Source);

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::failure::Failure;
 use super::output::{Answer, visible};
 use super::speaker::{Global, Speaker, Write};
-use super::text::TextFile;
+use super::text::Reason;
 use super::{json as form, words};
 use crate::client::proto::WithdrawRequest;
 use crate::client::time_of;
@@ -16,18 +16,15 @@ use crate::client::time_of;
 pub struct Withdraw {
     /// The proposal
     name: String,
-    /// Why
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
     #[command(flatten)]
-    text_file: TextFile,
+    reason: Reason,
     #[command(flatten)]
     write: Write,
 }
 
 impl Withdraw {
     pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
-        let reason = self.text_file.or(self.reason, "--reason", "reason")?;
+        let reason = self.reason.read()?;
         let speaker = Speaker::connect(global).await?;
         let request = WithdrawRequest {
             request_id: self.write.id(),

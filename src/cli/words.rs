@@ -7,6 +7,7 @@ use super::output::visible;
 use super::text::Fence;
 use crate::client::{proto, time_of};
 use crate::coordinator::{Clock, SystemClock};
+pub use crate::protocol::rejection::counted;
 use crate::protocol::time::Time;
 
 /// The present, for how long ago things were. Shown only: nothing is decided by it.
@@ -65,11 +66,6 @@ pub fn stored_json(texts: &[(String, &str)]) -> serde_json::Value {
 
 fn bytes(count: usize) -> String {
     counted(count as u64, "byte")
-}
-
-/// So many of something: `1 file`, `2 files`.
-pub fn counted(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// A table without lines, as wide as its content; cells are shown with nothing that a terminal obeys.

@@ -235,6 +235,8 @@ calls! {
     write review.overrule(OverruleRequest) -> OverruleResponse within CALL_TIME_MAX;
     /// Takes a proposal's current version back.
     write review.withdraw(WithdrawRequest) -> WithdrawResponse within CALL_TIME_MAX;
+    /// Reports what came of a required check on exactly one version.
+    write review.report_check(ReportCheckRequest) -> ReportCheckResponse within CALL_TIME_MAX;
     /// Confirms exactly what a circle holds.
     write review.confirm(ConfirmRequest) -> ConfirmResponse within CALL_TIME_MAX;
     /// Who holds the ball.

@@ -11,7 +11,7 @@ use super::presence::{LastSeen, Wake};
 use super::writer::{Queued, WriterHandle};
 use super::{Clock, Progress, Progressing, Reply, UNPOISONED};
 use crate::protocol::deadline::ServerResumed;
-use crate::protocol::escalation::ReportSent;
+use crate::protocol::escalation::{Escalated, ReportSent};
 use crate::protocol::name::{Actor, Digest, EscalationId, MemberName, ProposalName, Seq, TeamName};
 use crate::protocol::review::ReportPublish;
 use crate::protocol::rule::Judge;
@@ -285,6 +285,8 @@ struct Task {
 
 impl Task {
     async fn run(mut self, mut commands: mpsc::Receiver<Submitted>) {
+        // What a log from before its rule holds is repaired before anything is done for it.
+        self.pass_time().await;
         self.perform_effects();
         let clock = self.shared.clock.clone();
         let mut progress = self.shared.progress.1.clone();
@@ -434,16 +436,18 @@ impl Task {
 
         let mut rows: Vec<Row> = Vec::with_capacity(decision.events.len());
         self.fold(&who, at, &decision.events, &mut rows);
-        let followed = {
-            let team = self.shared.team.read().expect(UNPOISONED);
-            team.consequences(judge, now, &decision.events)
-        };
-        self.fold(&Actor::Server, at, &followed, &mut rows);
-        let last = self.shared.team.read().expect(UNPOISONED).seq();
-        self.expect_deadline(at);
         // Outside of the write lock: nobody who looks waits while rules are asked.
-        let after =
-            self.shared.team.read().expect(UNPOISONED).obligations_around(judge, now, touched.as_ref());
+        let aftermath = {
+            let team = self.shared.team.read().expect(UNPOISONED);
+            team.aftermath(judge, now, &decision.events, touched.as_ref())
+        };
+        self.fold(&Actor::Server, at, &aftermath.events, &mut rows);
+        let (last, after) = {
+            let team = self.shared.team.read().expect(UNPOISONED);
+            let again = || team.obligations_around(judge, now, touched.as_ref());
+            (team.seq(), if aftermath.events.is_empty() { aftermath.owed } else { again() })
+        };
+        self.expect_deadline(at);
         let woke = self.woke(&who, &before, &after);
         let outcome = match decision.outcome {
             Ok(answer) => Ok(Done { answer, woke, seq: last }),
@@ -648,15 +652,22 @@ fn touched(team: &Team, events: &[Event]) -> Option<ProposalName> {
         Event::Noted(event) => Some(event.proposal.clone()),
         Event::ObjectionClosed(event) => Some(event.proposal.clone()),
         Event::Withdrawn(event) => Some(event.proposal.clone()),
+        Event::CheckReported(event) => Some(event.proposal.clone()),
         Event::Confirmed(event) => {
             team.review().circle(&event.circle).and_then(|circle| circle.proposals.first().cloned())
         }
-        Event::Escalated(event) => event.proposal.clone(),
+        Event::Escalated(event) => around(team, event),
         Event::EscalationClosed(event) => {
-            team.escalations().get(event.id).and_then(|escalation| escalation.opened.proposal.clone())
+            team.escalations().get(event.id).and_then(|escalation| around(team, &escalation.opened))
         }
         _ => None,
     })
+}
+
+/// The proposal that an escalation is about, or one of the circle that it is about: it decides who may confirm.
+fn around(team: &Team, opened: &Escalated) -> Option<ProposalName> {
+    let proposal = opened.proposal.clone();
+    proposal.or_else(|| team.circle_of(opened).and_then(|circle| circle.proposals.first().cloned()))
 }
 
 fn encode(done: &Done) -> String {

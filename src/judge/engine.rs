@@ -17,9 +17,13 @@ macro_rules! shipped {
 
 shipped![
     "confirm/approval-missing",
+    "confirm/failing-test",
+    "confirm/open-escalation",
     "confirm/open-objection",
     "confirm/own-unaccepted",
+    "confirm/required-check",
     "confirm/reviewer-ineligible",
+    "confirm/unchecked-consensus",
     "confirm/undelivered",
     "confirm/unread",
     "confirm/unresolved-objection",

@@ -68,6 +68,8 @@ pub(super) const ABOUTS: &[(&str, About)] = &[
     ("proposal", About::Proposal),
     ("review", About::Review),
     ("objection", About::Objection),
+    ("check", About::Check),
+    ("escalation", About::Escalation),
 ];
 
 pub(super) const OWNERS: &[(&str, Owner)] = &[
@@ -340,8 +342,14 @@ impl Reader<'_> {
     /// A rule without somebody there who can owe makes a dead end.
     fn owner(&mut self, words: Words, owes: Owner, at: usize) {
         match owes {
-            Owner::Producer | Owner::Reviewers if words.about == About::Circle => {
-                self.refuse(at, "a rule about the circle has no one proposal whose members could owe", None);
+            Owner::Reviewers if words.about == About::Check => {
+                self.refuse(at, "a check has no reviewer who could owe", None);
+            }
+            Owner::Producer | Owner::Reviewers if !words.about.has_proposal() => {
+                let about =
+                    ABOUTS.iter().find(|(_, about)| *about == words.about).map_or("", |(name, _)| name);
+                let text = format!("a rule about the {about} has no one proposal whose members could owe");
+                self.refuse(at, text, None);
             }
             Owner::Confirmer if words.when != Moment::Confirm => {
                 self.refuse(at, format!("nobody confirms when a rule of {} is asked", words.when), None);

@@ -43,6 +43,7 @@ pub(super) fn value(path: &str) -> Option<Value> {
         "confirmer.produces" => true.into(),
         "circle.name" | "circle.phase" => "implement".into(),
         "circle.ref" => "implement:3fa91c20d8e7".into(),
+        "circle.dissent" => false.into(),
         "circle.participants" => texts(&["app", "sec"]),
         "proposal.name" => "parser".into(),
         "proposal.producer" => "app".into(),
@@ -52,7 +53,7 @@ pub(super) fn value(path: &str) -> Option<Value> {
         "proposal.propose" => "countersign propose parser --commit HEAD --summary TEXT".into(),
         "proposal.withdrawn" | "proposal.unpublishable" => false.into(),
         "proposal.accepted" => true.into(),
-        "proposal.rounds" => 1_i64.into(),
+        "proposal.rounds" | "proposal.approvals" | "proposal.evidence" => 1_i64.into(),
         "proposal.open_objections" | "proposal.unread" => texts(&[]),
         "proposal.confirmer_is_producer" => true.into(),
         "review.reviewer" => "sec".into(),
@@ -62,6 +63,8 @@ pub(super) fn value(path: &str) -> Option<Value> {
         "review.read" | "review.eligible" => true.into(),
         "review.overruled" => false.into(),
         "review.evidence" => 1_i64.into(),
+        "review.approve" => "countersign approve parser@2:41d0c9aa1e53".into(),
+        "review.unshown" => texts(&[]),
         "objection.id" => "o1".into(),
         "objection.by" => "sec".into(),
         "objection.kind" => "objection".into(),
@@ -69,6 +72,14 @@ pub(super) fn value(path: &str) -> Option<Value> {
         "objection.status" => "resolved".into(),
         "objection.read" => true.into(),
         "objection.failing_test" => "cargo test huge_input".into(),
+        "check.name" => "ci".into(),
+        "check.status" => "passed".into(),
+        "check.by" => "app".into(),
+        "escalation.id" => "e1".into(),
+        "escalation.cause" => "stall".into(),
+        "escalation.subject" => "implement".into(),
+        "escalation.needs_decision" => false.into(),
+        "escalation.decide" => "extend".into(),
         _ => return None,
     })
 }
@@ -93,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_sample_has_every_documented_word_in_its_kind() {
-        for about in [About::Review, About::Objection] {
+        for about in [About::Review, About::Objection, About::Check, About::Escalation] {
             let words = Words { when: Moment::Confirm, about };
             let view = view(draft(words));
             for (path, kind, _) in FIELDS.iter().filter(|(path, ..)| words.has(path)) {

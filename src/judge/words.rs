@@ -24,9 +24,11 @@ impl Words {
             ("circle", true),
             // Nobody confirms yet when a version or an approval is judged.
             ("confirmer", confirms),
-            ("proposal", about != About::Circle),
+            ("proposal", about.has_proposal()),
             ("review", about == About::Review),
             ("objection", about == About::Objection),
+            ("check", about == About::Check),
+            ("escalation", about == About::Escalation),
         ]
         .into_iter()
         .filter_map(|(word, there)| there.then_some(word))
@@ -77,7 +79,8 @@ mod tests {
 
     #[test]
     fn every_documented_word_is_some_rules_word() {
-        let all = [About::Review, About::Objection].map(|about| Words { when: Moment::Confirm, about });
+        let all = [About::Review, About::Objection, About::Check, About::Escalation]
+            .map(|about| Words { when: Moment::Confirm, about });
         for (path, ..) in FIELDS {
             assert!(all.iter().any(|words| words.has(path)), "{path}");
         }

@@ -62,6 +62,16 @@ pub enum Answer {
         /// Those that are left.
         flips_left: u32,
     },
+    /// A report of a check stands.
+    CheckReported {
+        /// On exactly this version.
+        reference: VersionRef,
+        /// Which check.
+        name: String,
+        /// How it exited; nothing where it was skipped.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        exit: Option<i32>,
+    },
     /// A confirmation stands.
     Confirmed {
         /// Of exactly this.

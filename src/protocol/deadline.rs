@@ -15,6 +15,7 @@ use super::escalation::{Escalation, EscalationClosed};
 use super::event::Event;
 use super::name::{EscalationId, MemberName};
 use super::obligation::{Obligation, ObligationKind};
+use super::recovery;
 use super::review::Circle;
 use super::rule::Judge;
 use super::team::{Decision, Team};
@@ -155,7 +156,8 @@ impl Team {
     }
 }
 
-/// Puts before a person what became overdue and what stalls, once each, and reminds of what waits for one.
+/// Puts before a person what became overdue and what stalls, once each, reminds of what waits for one, and
+/// repairs what a log from before its rule holds.
 pub(super) fn time_passed(team: &Team, charter: &Charter, judge: &dyn Judge, now: Time) -> Decision {
     let mut next = team.escalations().next_id();
     let mut events = Vec::new();
@@ -174,6 +176,8 @@ pub(super) fn time_passed(team: &Team, charter: &Charter, judge: &dyn Judge, now
             escalate(stall(team, charter, &owed, now, circle));
         }
     }
+    let (circles, owes) = (team.review().circles(), |circle: &Circle| team.somebody_owes(judge, now, circle));
+    events.extend(recovery::repairs(team, charter, circles, owes, next));
     for (_, escalation, level) in team.reminders(charter).filter(|(at, ..)| *at <= now) {
         events.push(EscalationReminded { id: escalation.opened.id, level }.into());
     }

@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::deadline::ServerResumed;
 use super::escalation::{Escalated, EscalationClosed, EscalationReminded, EscalationSent};
 use super::name::{Digest, PhaseName};
+use super::recovery::RecoveryFired;
 use super::review::{
-    Approved, CircleCompleted, CirclePublished, CircleReopened, Confirmed, DeliverableDropped, Noted,
-    Objected, ObjectionClosed, ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused, ReviewerReplaced,
-    VersionRead, Withdrawn,
+    Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Confirmed, DeliverableDropped,
+    DissentCalled, Noted, Objected, ObjectionClosed, ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused,
+    ReviewerReplaced, VersionRead, Withdrawn,
 };
 use super::{Adopted, charter::Charter};
 
@@ -140,6 +141,10 @@ events! {
     ObjectionClosed = "objection-closed", 1;
     /// A producer withdrew a version.
     Withdrawn = "withdrawn", 1;
+    /// A member reported what came of a required check on a version.
+    CheckReported = "check-reported", 1;
+    /// All is approved and nobody attached evidence: a dissent round.
+    DissentCalled = "dissent-called", 1;
     /// A participant confirmed a circle.
     Confirmed = "confirmed", 1;
     /// The last participant confirmed.
@@ -164,6 +169,8 @@ events! {
     EscalationSent = "escalation-sent", 1;
     /// An escalation was answered, or closed by progress.
     EscalationClosed = "escalation-closed", 1;
+    /// A recovery patch fired.
+    RecoveryFired = "recovery-fired", 1;
     /// A server runs again; the time in between counts towards no deadline.
     ServerResumed = "server-resumed", 1;
 }

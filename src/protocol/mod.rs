@@ -9,7 +9,7 @@
 //!     ▲        └─────────────────────────────────┘              │
 //!     └────────────────────── apply: folds ◄───────────────────-┘
 //!
-//!   Team ────► obligations · requirements · consequences · effects · next_deadline      (pure questions)
+//!   Team ────► obligations · requirements · aftermath · effects · next_deadline      (pure questions)
 //! ```
 //!
 //! `apply` never fails and never consults a rule: an event is a fact. Whoever drives the core stores
@@ -28,6 +28,7 @@ pub mod name;
 pub mod obligation;
 mod ownership;
 mod progress;
+pub mod recovery;
 pub mod rejection;
 pub mod review;
 pub mod rule;
@@ -38,5 +39,6 @@ pub mod waiting;
 pub use answer::Answer;
 pub use event::{CharterAdopted, Event, PhaseOpened};
 pub use obligation::{Obligation, ObligationKind};
+pub use progress::Aftermath;
 pub use rejection::{Rejection, Violation};
 pub use team::{Adopt, Adopted, Command, Decision, Effect, Team};

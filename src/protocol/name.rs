@@ -70,8 +70,8 @@ pub fn is_hidden(c: char) -> bool {
         || u32::from(c) & 0xfffe == 0xfffe
 }
 
-/// The words that remedies and help texts write where a text of one's own belongs.
-pub const PLACEHOLDERS: [&str; 3] = ["TEXT", "…", "..."];
+/// The words that remedies and help texts write where a text or a command of one's own belongs.
+pub const PLACEHOLDERS: [&str; 4] = ["TEXT", "CMD", "…", "..."];
 
 /// Whether a text says nothing: it is empty, or nothing in it shows, or it is a placeholder that was left
 /// as it stood.
@@ -661,7 +661,7 @@ mod tests {
         for c in ['a', 'ß', '語', '🙂', '\u{300}', '\u{fffd}'] {
             assert!(!is_hidden(c) && !says_nothing(&c.to_string()), "{c:?}");
         }
-        for text in ["", " ", "TEXT", " … ", "..."] {
+        for text in ["", " ", "TEXT", "CMD", " … ", "..."] {
             assert!(says_nothing(text), "{text:?}");
         }
         assert!(!says_nothing("TEXT is missing"));

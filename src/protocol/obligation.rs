@@ -19,6 +19,8 @@ pub enum ObligationKind {
     Revise,
     /// An own objection is answered by a newer version.
     Resolve,
+    /// All is approved and nobody attached evidence: a dissent round.
+    AttachEvidence,
     /// All else in the circle is satisfied.
     Confirm,
     /// An escalation waits for a person.
@@ -34,6 +36,7 @@ impl ObligationKind {
             Self::Read => "read",
             Self::Revise => "revise",
             Self::Resolve => "resolve",
+            Self::AttachEvidence => "attach-evidence",
             Self::Confirm => "confirm",
             Self::Decide => "decide",
         }
@@ -42,8 +45,16 @@ impl ObligationKind {
 
 impl ObligationKind {
     /// Every kind.
-    pub const ALL: &[Self] =
-        &[Self::Deliver, Self::Review, Self::Read, Self::Revise, Self::Resolve, Self::Confirm, Self::Decide];
+    pub const ALL: &[Self] = &[
+        Self::Deliver,
+        Self::Review,
+        Self::Read,
+        Self::Revise,
+        Self::Resolve,
+        Self::AttachEvidence,
+        Self::Confirm,
+        Self::Decide,
+    ];
 
     /// The one of that stable name.
     pub fn named(name: &str) -> Option<Self> {

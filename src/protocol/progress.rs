@@ -1,33 +1,69 @@
 //! What follows from what just happened, without anybody asking for it: escalations that progress
-//! answered are closed, in the same batch.
+//! answered are closed, and a dissent round is called, in the same batch.
 
 use std::collections::BTreeSet;
 
 use super::escalation::{Cause, Escalated, Escalation, EscalationClosed};
 use super::event::Event;
 use super::name::{CircleName, ProposalName};
-use super::review::CircleState;
+use super::obligation::Obligation;
+use super::recovery;
+use super::review::{self, Circle, CircleState};
 use super::rule::Judge;
 use super::team::Team;
 use super::time::Time;
 
+/// What follows from a batch of events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Aftermath {
+    /// What happened with them; it is stored in the same batch, as the server's own doing.
+    pub events: Vec<Event>,
+    /// What is owed around the batch's proposal and in escalations, as long as no events follow.
+    pub owed: Vec<Obligation>,
+}
+
 impl Team {
-    /// What follows from these events, which were folded in just before. Its own events are stored with
-    /// them, and have no consequences themselves.
-    pub fn consequences(&self, judge: &dyn Judge, now: Time, events: &[Event]) -> Vec<Event> {
-        if events.is_empty() || self.escalations().open().next().is_none() {
-            return Vec::new();
-        }
-        let moved = Moved::by(self, events);
-        let answered = |escalation: &&Escalation| moved.answers(self, judge, now, escalation);
-        self.escalations()
-            .open()
-            .filter(answered)
-            .map(|escalation| {
+    /// What follows from these events, which were folded in just before; `around` is a proposal that they
+    /// touched. What follows has no consequences itself.
+    pub fn aftermath(
+        &self,
+        judge: &dyn Judge,
+        now: Time,
+        events: &[Event],
+        around: Option<&ProposalName>,
+    ) -> Aftermath {
+        let Some(adopted) = self.adopted().filter(|_| !events.is_empty()) else {
+            return Aftermath::default();
+        };
+        let owed = self.obligations_around(judge, now, around);
+        let mut followed = review::call_dissent(self, judge, events);
+        if self.escalations().open().next().is_some() {
+            let moved = Moved::by(self, events);
+            let answered = |escalation: &&Escalation| moved.answers(self, judge, now, escalation);
+            followed.extend(self.escalations().open().filter(answered).map(|escalation| {
                 let reason = moved.reason(self, &escalation.opened);
                 EscalationClosed { id: escalation.opened.id, by: None, decision: None, reason }.into()
-            })
-            .collect()
+            }));
+        }
+        let circle = around.and_then(|name| self.review().proposal(name));
+        let circle = circle.and_then(|proposal| self.review().circle(&proposal.circle));
+        // Whoever owes around the proposal owes in its circle; only where nobody does is the rest asked.
+        let owes = |circle: &Circle| !owed.is_empty() || self.somebody_owes(judge, now, circle);
+        let next = self.escalations().next_id();
+        followed.extend(recovery::repairs(self, &adopted.charter, circle.into_iter(), owes, next));
+        Aftermath { events: followed, owed }
+    }
+
+    /// Whether somebody owes something in a circle, or something that moves it, or a cooldown will make
+    /// it so.
+    pub(super) fn somebody_owes(&self, judge: &dyn Judge, now: Time, circle: &Circle) -> bool {
+        let cools = |name: &ProposalName| {
+            self.review().proposal(name).is_some_and(|proposal| proposal.withdrawal.is_some())
+        };
+        circle
+            .proposals
+            .iter()
+            .any(|name| cools(name) || !self.obligations_around(judge, now, Some(name)).is_empty())
     }
 }
 

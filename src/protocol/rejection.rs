@@ -1,7 +1,8 @@
 //! The protocol's no: one table of every code.
 //!
 //! A rejection is expected: it has a stable code, one sentence, the facts, and a remedy — the
-//! command that would work, or who can. Codes are never renamed or reused. Each verb checks its
+//! command that would work, or who can. A command stands last in its remedy, behind a colon, so that
+//! it runs as it is printed once its placeholders (TEXT, FILE, DIR) are filled in. Codes are never renamed or reused. Each verb checks its
 //! conditions in the order in which its row in docs/protocol.md gives them; all unmet ones are
 //! reported, and the first is the rejection's code.
 
@@ -102,8 +103,8 @@ rejections! {
 
     /// A text is longer than the charter's `text_bytes`; it is never cut.
     TextTooLarge { what: String, bytes: u64, limit: u64 } = "TEXT_TOO_LARGE", Malformed,
-        format!("the {what} has {bytes} bytes; the limit is {limit}"),
-        format!("give at most {limit} bytes, and put the rest into the work itself");
+        format!("the {what} has {}; the limit is {limit}", counted(*bytes, "byte")),
+        format!("give at most {}, and put the rest into the work itself", counted(*limit, "byte"));
 
     /// No proposal, version, objection, circle, phase or escalation of that name is known here.
     UnknownSubject { subject: String, nearest: String } = "UNKNOWN_SUBJECT", Missing,
@@ -120,7 +121,11 @@ rejections! {
         if producer.is_empty() {
             format!("whoever is reviewed can: {}", list(reviewed))
         } else {
-            format!("{producer} can: countersign {verb} {proposal}")
+            if verb == "withdraw" {
+                format!("{producer} can: countersign withdraw {proposal} --reason TEXT")
+            } else {
+                format!("{producer} can; run: countersign explain {proposal}")
+            }
         };
 
     /// No new proposal can bear this name.
@@ -136,7 +141,7 @@ rejections! {
     /// The objection was raised by another member.
     NotObjector { objection: ObjectionId, by: MemberName, member: String } = "NOT_OBJECTOR", Forbidden,
         format!("{objection} was raised by {by}, not by {member}"),
-        format!("{by} can: countersign resolve {objection}; a person can overrule it");
+        format!("a person can overrule it; {by} can: countersign resolve {objection}");
 
     /// Only a person may do this.
     NotAPerson { verb: String, member: String, persons: Vec<MemberName> } = "NOT_A_PERSON", Forbidden,
@@ -170,7 +175,7 @@ rejections! {
     /// The version changes nothing against its target, or holds no files.
     EmptyProposal { proposal: ProposalName } = "EMPTY_PROPOSAL", Precondition,
         format!("there is nothing in this version of {proposal}"),
-        format!("change something, then run: countersign propose {proposal}");
+        "change something, then propose it as you did; to see what is owed, run: countersign status".to_owned();
 
     /// The content equals the current version's, or that of one whose objection still stands or was
     /// answered by another version.
@@ -180,7 +185,7 @@ rejections! {
         } else {
             format!("the content is the same as that of {same_as}, to which {} was raised", list(objections))
         },
-        format!("change the content, then run: countersign propose {proposal}");
+        "change the content, then propose it as you did; to see what is owed, run: countersign status".to_owned();
 
     /// The version touches paths that other members own.
     OutsideOwnership { proposal: ProposalName, paths: Vec<String>, owners: Vec<MemberName> } = "OUTSIDE_OWNERSHIP", Forbidden,
@@ -195,9 +200,9 @@ rejections! {
             format!("{proposal} is at version {current} ({current_ref}), and this one is to follow version {after}")
         },
         if *current == 0 {
-            format!("run: countersign propose {proposal} --after 0")
+            "propose it as you did, with --after 0".to_owned()
         } else {
-            format!("run: countersign show {proposal}@{current}, then propose again")
+            format!("propose again once you have read it; run: countersign show {proposal}@{current}")
         };
 
     /// The producer hasn't read every open objection and note.
@@ -217,22 +222,26 @@ rejections! {
 
     /// Too many versions followed an objected one; it is before a person.
     RoundLimit { proposal: ProposalName, rounds: u32, limit: u32, escalation: String } = "ROUND_LIMIT", Limit,
-        format!("{proposal} went through {rounds} rounds; the limit is {limit}"),
+        format!("{proposal} went through {}; the limit is {limit}", counted((*rounds).into(), "round")),
         format!("a person decides: countersign escalations answer {escalation} --decide raise-limit --reason TEXT");
 
     /// Withdrawn too often; it is before a person.
     FlipLimit { proposal: ProposalName, flips: u32, limit: u32, escalation: String } = "FLIP_LIMIT", Limit,
-        format!("{proposal} was withdrawn {flips} times; the limit is {limit}"),
+        format!("{proposal} was withdrawn {}; the limit is {limit}", counted((*flips).into(), "time")),
         format!("a person decides: countersign escalations answer {escalation} --decide raise-limit --reason TEXT");
 
     /// The reviewer changed its vote on this version too often; it is before a person.
     VoteLimit { reference: VersionRef, changes: u32, limit: u32, escalation: String } = "VOTE_LIMIT", Limit,
-        format!("the vote on {reference} was changed {changes} times; the limit is {limit}"),
+        format!("the vote on {reference} was changed {}; the limit is {limit}", counted((*changes).into(), "time")),
         format!("a person decides: countersign escalations answer {escalation} --decide raise-limit --reason TEXT");
 
     /// The reviewer left too many notes on this version.
     NoteLimit { reference: VersionRef, notes: u32, limit: u32 } = "NOTE_LIMIT", Limit,
-        format!("there are {notes} notes of this reviewer on {reference}; the limit is {limit}"),
+        format!(
+            "there {} {} of this reviewer on {reference}; the limit is {limit}",
+            if *notes == 1 { "is" } else { "are" },
+            counted((*notes).into(), "note")
+        ),
         format!("object instead: countersign object {reference} TEXT");
 
     /// The version isn't the current one.
@@ -274,6 +283,21 @@ rejections! {
         format!("{reference} has no {}", some(places)),
         format!("name a file and lines of that version; run: countersign show {}@{}", reference.proposal, reference.version);
 
+    /// The charter requires no check of that name.
+    UnknownCheck { check: String, known: Vec<String>, nearest: String } = "UNKNOWN_CHECK", Missing,
+        if known.is_empty() {
+            format!("the charter requires no check, and none named {check}")
+        } else {
+            format!("the charter requires no check named {check}: it requires {}", list(known))
+        },
+        if known.is_empty() {
+            "nothing is to be done; a person can add it to `required` in the charter's [checks]".to_owned()
+        } else if nearest.is_empty() {
+            format!("report one of: {}", list(known))
+        } else {
+            format!("use {nearest}, or report one of: {}", list(known))
+        };
+
     /// The circle is complete: its votes and versions are final.
     CircleComplete { circle: String, state: String } = "CIRCLE_COMPLETE", Precondition,
         format!("{circle} is {state}: its votes and versions are final"),
@@ -307,12 +331,12 @@ rejections! {
     /// There is no version to withdraw.
     NothingToWithdraw { proposal: ProposalName, state: String } = "NOTHING_TO_WITHDRAW", Precondition,
         format!("{proposal} is {state}"),
-        format!("run: countersign propose {proposal}");
+        "propose a version first; to see what is owed, run: countersign status".to_owned();
 
     /// The reference isn't the circle's current one.
     StaleConfirm { given: CircleRef, current: CircleRef } = "STALE_CONFIRM", Conflict,
         format!("{given} is not what {} holds now: {current} is", current.circle),
-        "look at what changed, run: countersign status, then confirm what it shows".to_owned();
+        "look at what changed, and confirm what it shows; run: countersign status".to_owned();
 
     /// A rule denies the confirmation.
     ConfirmBlocked { rule: String, subject: String, message: String, command: String, who: Vec<MemberName> } = "CONFIRM_BLOCKED", Precondition,
@@ -445,6 +469,14 @@ pub fn list<T: fmt::Display>(items: &[T]) -> String {
             let before: Vec<String> = before.iter().map(ToString::to_string).collect();
             format!("{} and {last}", before.join(", "))
         }
+    }
+}
+
+/// So many of something: `1 round`, `2 rounds`.
+pub fn counted(count: u64, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
     }
 }
 

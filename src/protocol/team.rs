@@ -13,6 +13,7 @@ use super::name::{
 };
 use super::obligation::{Obligation, ObligationKind, deadline};
 use super::ownership::Ownership;
+use super::recovery::Recoveries;
 use super::rejection::{Rejection, Violation};
 use super::review::{self, Circle, Review};
 use super::rule::Judge;
@@ -57,6 +58,7 @@ pub enum Command {
     Resolve(review::Resolve),
     Overrule(review::Overrule),
     Withdraw(review::Withdraw),
+    ReportCheck(review::ReportCheck),
     Confirm(review::Confirm),
     ReportPublish(review::ReportPublish),
     Escalate(escalation::Escalate),
@@ -129,6 +131,7 @@ pub struct Team {
     review: Review,
     escalations: Escalations,
     deadlines: Deadlines,
+    recoveries: Recoveries,
 }
 
 impl Team {
@@ -165,6 +168,11 @@ impl Team {
     /// Every escalation.
     pub fn escalations(&self) -> &Escalations {
         &self.escalations
+    }
+
+    /// How often each recovery patch fired.
+    pub fn recoveries(&self) -> &Recoveries {
+        &self.recoveries
     }
 
     pub(super) fn deadlines(&self) -> &Deadlines {
@@ -223,6 +231,7 @@ impl Team {
             Command::Resolve(command) => review::resolve(ask, command),
             Command::Overrule(command) => review::overrule(ask, command),
             Command::Withdraw(command) => review::withdraw(ask, command),
+            Command::ReportCheck(command) => review::report_check(ask, command),
             Command::Confirm(command) => review::confirm(ask, command),
             Command::Escalate(command) => escalation::escalate(ask, command),
             Command::AnswerEscalation(command) => escalation::answer(ask, command),
@@ -262,6 +271,7 @@ impl Team {
             }
             Event::EscalationSent(sent) => self.escalations.sent(at, sent),
             Event::EscalationReminded(reminded) => self.escalations.reminded(at, reminded),
+            Event::RecoveryFired(fired) => self.recoveries.fired(fired),
             Event::ServerResumed(resumed) => self.deadlines.resumed(resumed),
             _ => {}
         }

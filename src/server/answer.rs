@@ -154,7 +154,6 @@ impl From<OperatorFault> for Failure {
             | OperatorFault::UnknownMember { .. } => Code::NotFound,
             OperatorFault::TeamTaken { .. } => Code::AlreadyExists,
             OperatorFault::OwnRules { .. }
-            | OperatorFault::Checks { .. }
             | OperatorFault::Repository { .. }
             | OperatorFault::Pinned { .. } => Code::FailedPrecondition,
             OperatorFault::Home(_)

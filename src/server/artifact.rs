@@ -1,13 +1,19 @@
 //! The artifact service: bundles in, versions out, in pieces.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
-use tonic::{Request, Response, Status, Streaming};
+use tokio::sync::oneshot;
+use tokio_stream::{Stream, StreamExt};
+use tonic::{Code, Request, Response, Status, Streaming};
 
 use super::answer::Failure;
-use super::call::{Bounds, Call, NEVER_CLOSED, UPLOAD_TIME_MAX, answered, carried_out, request_key};
-use super::review::{find, read};
+use super::call::{Bounds, Call, UPLOAD_TIME_MAX, answered, carried_out, request_key};
+use super::place::Place;
+use super::review::Reading;
 use super::shared::Shared;
 use super::{auth, facts};
 use crate::artifact::{Entries, EntryKind};
@@ -19,15 +25,39 @@ use crate::wire::proto;
 use crate::wire::proto::artifact_service_server::ArtifactService;
 use crate::wire::proto::fetch_response::Piece as Sent;
 use crate::wire::proto::upload_bundle_request::Piece as Received;
-use crate::wire::status_code::details_room;
+use crate::wire::status_code::{details_room, status_with_reason};
 
 /// Content in one piece, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
+/// How long the next piece may be waited for, from whoever sends it, or until whoever reads has room for it.
+const PIECE_TIME_MAX: Duration = Duration::from_secs(30);
+
 /// The service.
 pub(super) struct Artifact(pub(super) Arc<Shared>);
 
-type Pieces = Unbatched<Result<proto::FetchResponse, Status>>;
+/// The pieces of a version. They end in order only when all were sent: what was cut must not look whole.
+pub(super) struct Pieces {
+    pieces: Unbatched<Result<proto::FetchResponse, Status>>,
+    whole: Option<oneshot::Receiver<()>>,
+}
+
+impl Stream for Pieces {
+    type Item = Result<proto::FetchResponse, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(piece) = ready!(Pin::new(&mut self.pieces).poll_next(context)) {
+            return Poll::Ready(Some(piece));
+        }
+        let Some(whole) = &mut self.whole else { return Poll::Ready(None) };
+        let ended = ready!(Pin::new(whole).poll(context));
+        self.whole = None;
+        Poll::Ready(ended.err().map(|_| {
+            let message = "nothing was taken for too long, and the rest was not sent: fetch again";
+            Err(status_with_reason(Code::DeadlineExceeded, "FETCH_IDLE", message, &[]))
+        }))
+    }
+}
 
 #[tonic::async_trait]
 impl ArtifactService for Artifact {
@@ -67,11 +97,12 @@ async fn upload(
         return Err(Violation::ArtifactKindUnfit { given, wanted }.into());
     }
     let artifacts = call.artifacts()?;
-    let _place = call.shared.uploads.acquire().await.expect(NEVER_CLOSED);
+    let place = call.shared.uploads.take(call.team.name(), &call.member).await;
+    let _place: Place = place.ok_or_else(|| too_many("bundles arrive"))?;
     let mut bundle = artifacts.builder()?;
     let (mut files, mut bytes) = (0, 0);
     let mut left: Option<(RepoPath, u64)> = None;
-    while let Some(message) = pieces.message().await? {
+    while let Some(message) = next_piece(&mut pieces, PIECE_TIME_MAX).await? {
         match message.piece {
             Some(Received::Head(head)) => {
                 whole(&left)?;
@@ -99,6 +130,30 @@ async fn upload(
     Ok(proto::UploadBundleResponse { digest, files, bytes })
 }
 
+/// The next piece of a bundle. One that stays away ends the upload: its place is for others.
+async fn next_piece<T>(
+    pieces: &mut (impl Stream<Item = Result<T, Status>> + Unpin),
+    within: Duration,
+) -> Result<Option<T>, Status> {
+    match tokio::time::timeout(within, pieces.next()).await {
+        Ok(piece) => piece.transpose(),
+        Err(_) => {
+            let message = "no piece of the bundle came for too long, and nothing was kept: upload it again";
+            Err(status_with_reason(Code::DeadlineExceeded, "UPLOAD_IDLE", message, &[]))
+        }
+    }
+}
+
+/// Ends a transfer whose reader takes nothing for too long.
+async fn taken(put: impl Future<Output = Result<(), Gone>>, within: Duration) -> Result<(), Gone> {
+    tokio::time::timeout(within, put).await.unwrap_or(Err(Gone))
+}
+
+fn too_many(what: &str) -> Failure {
+    let message = format!("as many {what} for you as may at the same time: ask again when one has ended");
+    status_with_reason(Code::ResourceExhausted, "TRANSFERS_MAX", &message, &[]).into()
+}
+
 /// That the file that began last is whole: one that was cut on the way must not be kept.
 fn whole(left: &Option<(RepoPath, u64)>) -> Result<(), Failure> {
     match left {
@@ -123,17 +178,31 @@ fn malformed(expected: &str, given: &str, form: &str) -> Failure {
 
 async fn fetch(call: Call, request: proto::FetchRequest) -> Result<Pieces, Failure> {
     let key = request_key(&request)?;
-    let reference = read(&call, &request.subject, key).await?;
-    let artifact = call.team.peek(|team| find(team, &reference).map(|(_, _, found)| found.artifact.clone()));
-    let artifact = artifact.ok_or_else(Failure::unexpected)?;
-    let entries = {
-        let _turn = call.turn().await;
-        call.artifacts()?.entries(&artifact).await?
+    let place = call.shared.fetches.take(call.team.name(), &call.member).await;
+    let place = place.ok_or_else(|| too_many("versions are fetched"))?;
+    let artifacts = call.artifacts()?;
+    let mut reading = Reading::of(&call, &request.subject).await?;
+    let entries = loop {
+        let entries = {
+            let _turn = call.turn().await;
+            artifacts.entries(&reading.artifact).await?
+        };
+        if reading.record(&call, &key).await? {
+            break entries;
+        }
     };
+    let reference = reading.reference;
     let (sender, receiver) = batches();
-    // Ends with the entries, or when the caller goes away.
-    tokio::spawn(async move { send(&call, &reference, entries, sender).await });
-    Ok(receiver)
+    let (sent, whole) = oneshot::channel();
+    // Ends with the entries, or when the caller goes away or takes nothing for too long.
+    tokio::spawn(async move {
+        let _place: Place = place;
+        if send(&call, &reference, entries, sender).await.is_ok() {
+            // Nobody listens any more: nobody misses it.
+            let _ = sent.send(());
+        }
+    });
+    Ok(Pieces { pieces: receiver, whole: Some(whole) })
 }
 
 /// Sends a version's files until the caller goes away. A submodule holds no files and is left out; a
@@ -145,14 +214,14 @@ async fn send(
     mut to: Batches<Result<proto::FetchResponse, Status>>,
 ) -> Result<(), Gone> {
     let piece = |piece| Ok(proto::FetchResponse { piece: Some(piece) });
-    to.put(piece(Sent::Reference(reference.to_string())), 0).await?;
+    taken(to.put(piece(Sent::Reference(reference.to_string())), 0), PIECE_TIME_MAX).await?;
     while let Some(entry) = entries.next().await {
         let entry = match entry {
             Ok(entry) => entry,
             Err(failure) => {
                 let status = Failure::from(failure).into_status(call.shared.now(), call.details);
-                to.put(Err(status), 0).await?;
-                return to.finish().await;
+                taken(to.put(Err(status), 0), PIECE_TIME_MAX).await?;
+                return taken(to.finish(), PIECE_TIME_MAX).await;
             }
         };
         let executable = match entry.kind {
@@ -162,13 +231,59 @@ async fn send(
         };
         let (path, size) = (entry.path.to_bytes().into(), entry.bytes.len() as u64);
         let bytes = entry.path.to_bytes().len();
-        to.put(piece(Sent::Head(proto::FileHead { path, executable, size })), bytes).await?;
+        taken(to.put(piece(Sent::Head(proto::FileHead { path, executable, size })), bytes), PIECE_TIME_MAX)
+            .await?;
         let mut content = Bytes::from(entry.bytes);
         while !content.is_empty() {
             let next = content.split_to(content.len().min(PIECE_BYTES));
             let bytes = next.len();
-            to.put(piece(Sent::Content(next)), bytes).await?;
+            taken(to.put(piece(Sent::Content(next)), bytes), PIECE_TIME_MAX).await?;
         }
     }
-    to.finish().await
+    taken(to.finish(), PIECE_TIME_MAX).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::reason_of;
+
+    // No time at all: what is ready counts, what stays away is let go.
+    #[tokio::test]
+    async fn an_upload_ends_when_its_next_piece_stays_away() {
+        let mut pieces = tokio_stream::iter([Ok(1), Ok(2)]).chain(tokio_stream::pending());
+        for piece in 1..=2 {
+            assert_eq!(next_piece(&mut pieces, Duration::ZERO).await.unwrap(), Some(piece));
+        }
+        let idle = next_piece(&mut pieces, Duration::ZERO).await.unwrap_err();
+        assert_eq!((idle.code(), reason_of(&idle).as_deref()), (Code::DeadlineExceeded, Some("UPLOAD_IDLE")));
+    }
+
+    #[tokio::test]
+    async fn a_fetch_ends_when_nobody_takes_what_is_sent_and_never_looks_whole_then() {
+        let (mut to, from) = batches();
+        let (sent, whole) = oneshot::channel::<()>();
+        let mut put = 0;
+        let content = || Ok(proto::FetchResponse { piece: Some(Sent::Content(Bytes::new())) });
+        while taken(to.put(content(), PIECE_BYTES), Duration::ZERO).await.is_ok() {
+            put += 1;
+        }
+        assert!(put > 0);
+        drop((to, sent));
+        let mut pieces: Vec<_> = Pieces { pieces: from, whole: Some(whole) }.collect().await;
+        let end = pieces.pop().unwrap().unwrap_err();
+        assert_eq!(reason_of(&end).as_deref(), Some("FETCH_IDLE"));
+        assert!(pieces.iter().all(Result::is_ok));
+    }
+
+    #[tokio::test]
+    async fn a_fetch_whose_pieces_were_all_sent_ends_in_order() {
+        let (mut to, from) = batches();
+        let (sent, whole) = oneshot::channel();
+        to.put(Ok(proto::FetchResponse { piece: None }), 0).await.unwrap();
+        to.finish().await.unwrap();
+        sent.send(()).unwrap();
+        let pieces: Vec<_> = Pieces { pieces: from, whole: Some(whole) }.collect().await;
+        assert_eq!(pieces.into_iter().map(Result::unwrap).count(), 1);
+    }
 }

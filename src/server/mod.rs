@@ -13,11 +13,13 @@ mod artifact;
 mod auth;
 mod call;
 mod charter;
+mod check;
 mod escalation;
 mod facts;
 mod log;
 pub mod operator;
 mod pin;
+mod place;
 mod review;
 mod shared;
 

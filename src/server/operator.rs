@@ -49,12 +49,6 @@ pub enum OperatorFault {
         /// The folder.
         folder: String,
     },
-    /// The charter requires checks, and this version can't be told of any.
-    #[error("the charter requires the checks {}, which this version can't be told of", .names.join(", "))]
-    Checks {
-        /// Their names.
-        names: Vec<String>,
-    },
     /// The guarded repository can't be used.
     #[error("the repository {} of {team}: {}", .path.display(), chain(.source))]
     Repository {
@@ -132,7 +126,6 @@ impl OperatorFault {
             Self::Store(_) => "STORE_UNUSABLE",
             Self::Charter(_) => "CHARTER_REFUSED",
             Self::OwnRules { .. } => "OWN_RULES",
-            Self::Checks { .. } => "CHECKS_UNKNOWN",
             Self::Repository { .. } => "REPOSITORY_UNUSABLE",
             Self::Pinned { .. } => "REPOSITORY_IN_USE",
             Self::Artifacts { .. } => "ARTIFACTS_UNUSABLE",
@@ -151,7 +144,6 @@ impl OperatorFault {
             Self::Store(fault) => store_remedy(fault),
             Self::Charter(_) => "mend the charter; run: countersign charter check FILE".to_owned(),
             Self::OwnRules { .. } => "leave `rules.folder` out of the charter".to_owned(),
-            Self::Checks { .. } => "leave `checks.required` out of the charter".to_owned(),
             Self::Repository { .. } => {
                 "give the path of a bare repository, relative to the charter; run: git init --bare PATH"
                     .to_owned()
@@ -278,10 +270,6 @@ fn open(home: &Home, clock: Arc<dyn Clock>) -> Result<Coordinator, OperatorFault
 pub(super) fn check_usable(charter: &Charter) -> Result<(), OperatorFault> {
     if let Some(folder) = &charter.rules.folder {
         return Err(OperatorFault::OwnRules { folder: folder.clone() });
-    }
-    // What nobody can report would else look as if it had passed.
-    if !charter.required_checks.is_empty() {
-        return Err(OperatorFault::Checks { names: charter.required_checks.clone() });
     }
     Ok(())
 }

@@ -7,13 +7,15 @@ use tonic::{Code, Request, Response, Status};
 use super::answer::{Failure, wakes};
 use super::call::{Call, TIME_MAX, answered, request_key};
 use super::charter::{adopt_charter, get_charter};
+use super::check::report_check;
 use super::escalation::show_failing;
 use super::facts;
 use super::pin::Pin;
 use super::shared::Shared;
 use crate::artifact::{FileChange, FileStatus};
+use crate::coordinator::RequestKey;
 use crate::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
-use crate::protocol::name::{Seq, VersionRef, nearest, shown};
+use crate::protocol::name::{Actor, Seq, VersionRef, nearest, shown};
 use crate::protocol::review::requirement;
 use crate::protocol::review::{Proposal, Version, read_before};
 use crate::protocol::time::Time;
@@ -57,6 +59,7 @@ methods! {
     resolve: ResolveRequest => ResolveResponse, "resolve";
     overrule: OverruleRequest => OverruleResponse, "overrule";
     withdraw: WithdrawRequest => WithdrawResponse, "withdraw";
+    report_check: ReportCheckRequest => ReportCheckResponse, "check report";
     confirm: ConfirmRequest => ConfirmResponse, "confirm";
     get_status: GetStatusRequest => GetStatusResponse, "status";
     explain: ExplainRequest => ExplainResponse, "explain";
@@ -115,17 +118,24 @@ async fn pin(call: &Call, pin: &Pin) -> Result<(), Failure> {
 
 async fn show(call: Call, request: proto::ShowRequest) -> Result<proto::ShowResponse, Failure> {
     let key = request_key(&request)?;
-    let reference = read(&call, &request.subject, key).await?;
-    let look = |team: &Team, _: Time| {
-        find(team, &reference).map(|(charter, proposal, found)| {
-            (version::version(charter, team.review(), proposal, found), found.artifact.clone())
-        })
-    };
-    let (found, seq) = call.team.read(look).await?;
-    let (version, artifact) = found.ok_or_else(Failure::unexpected)?;
     let artifacts = call.artifacts()?;
-    let _turn = call.turn().await;
-    let files = artifacts.files(&artifact, None).await?;
+    let mut reading = Reading::of(&call, &request.subject).await?;
+    let files = loop {
+        let files = {
+            let _turn = call.turn().await;
+            artifacts.files(&reading.artifact, None).await?
+        };
+        if reading.record(&call, &key).await? {
+            break files;
+        }
+    };
+    let reference = reading.reference;
+    let look = |team: &Team, _: Time| {
+        find(team, &reference)
+            .map(|(charter, proposal, found)| version::version(charter, team.review(), proposal, found))
+    };
+    let (version, seq) = call.team.read(look).await?;
+    let version = version.ok_or_else(Failure::unexpected)?;
     Ok(proto::ShowResponse {
         sequence: seq.0,
         version: Some(version),
@@ -145,16 +155,21 @@ async fn diff(call: Call, request: proto::DiffRequest) -> Result<proto::DiffResp
             Some(earlier.0?)
         }
     };
-    let reference = read(&call, &request.subject, key).await?;
-    let (found, seq) =
-        call.team.read(|team, _| find(team, &reference).map(|(_, _, found)| found.artifact.clone())).await?;
-    let artifact = found.ok_or_else(Failure::unexpected)?;
     let artifacts = call.artifacts()?;
-    let _turn = call.turn().await;
-    let diff = artifacts.diff(&artifact, since.as_ref(), DIFF_BYTES_MAX).await?;
+    let mut reading = Reading::of(&call, &request.subject).await?;
+    let diff = loop {
+        let diff = {
+            let _turn = call.turn().await;
+            artifacts.diff(&reading.artifact, since.as_ref(), DIFF_BYTES_MAX).await?
+        };
+        if reading.record(&call, &key).await? {
+            break diff;
+        }
+    };
+    let ((), seq) = call.team.read(|_, _| ()).await?;
     Ok(proto::DiffResponse {
         sequence: seq.0,
-        reference: reference.to_string(),
+        reference: reading.reference.to_string(),
         text: diff.text,
         truncated: diff.truncated,
     })
@@ -323,16 +338,44 @@ fn explained(team: &Team, call: &Call, name: &str) -> Result<proto::ExplainRespo
     })
 }
 
-/// Records that the caller is shown a version; which one exactly.
-pub(super) async fn read(
-    call: &Call,
-    subject: &str,
-    key: Option<crate::coordinator::RequestKey>,
-) -> Result<VersionRef, Failure> {
-    let done = call.submit(Command::Read(command::read(subject)?), key).await?;
-    match done.answer {
-        Answer::Read { reference } => Ok(reference),
-        _ => Err(Failure::unexpected()),
+/// A reading that is recorded once what it is of was looked at: what can't be looked at was not shown.
+pub(super) struct Reading {
+    /// Exactly which version.
+    pub(super) reference: VersionRef,
+    /// What it is made of.
+    pub(super) artifact: Artifact,
+}
+
+impl Reading {
+    /// What would be read now.
+    pub(super) async fn of(call: &Call, subject: &str) -> Result<Self, Failure> {
+        let command = Command::Read(command::read(subject)?);
+        let who = Actor::Member(call.member.clone());
+        // Deciding changes nothing.
+        let would = |team: &Team, now: Time| team.handle(call.team.judge(), now, &who, &command).outcome;
+        match call.team.read(would).await?.0? {
+            Answer::Read { reference } => Self::exactly(call, reference),
+            _ => Err(Failure::unexpected()),
+        }
+    }
+
+    fn exactly(call: &Call, reference: VersionRef) -> Result<Self, Failure> {
+        let found = call.team.peek(|team| find(team, &reference).map(|(_, _, found)| found.artifact.clone()));
+        Ok(Self { artifact: found.ok_or_else(Failure::unexpected)?, reference })
+    }
+
+    /// Records it. False where it is of another version now, since a repeated request is answered with
+    /// what was current then: that one is still to be looked at.
+    pub(super) async fn record(&mut self, call: &Call, key: &Option<RequestKey>) -> Result<bool, Failure> {
+        let command = Command::Read(command::read(&self.reference.to_string())?);
+        let Answer::Read { reference } = call.submit(command, key.clone()).await?.answer else {
+            return Err(Failure::unexpected());
+        };
+        let same = reference == self.reference;
+        if !same {
+            *self = Self::exactly(call, reference)?;
+        }
+        Ok(same)
     }
 }
 

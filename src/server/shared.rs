@@ -5,6 +5,7 @@ use std::sync::{Arc, RwLock};
 
 use tokio::sync::{Mutex, Semaphore};
 
+use super::place::Places;
 use crate::artifact::Artifacts;
 use crate::coordinator::Coordinator;
 use crate::home::Home;
@@ -18,8 +19,13 @@ const CALLS_MAX: usize = 4096;
 /// Calls that look at artifacts at the same time: each may run git, or hash files.
 const LOOKS_MAX: usize = 16;
 
-/// Bundles that arrive at the same time.
+/// Bundles that arrive at the same time, and those of one member.
 const UPLOADS_MAX: usize = 16;
+const UPLOADS_OF_MEMBER_MAX: usize = 4;
+
+/// Versions that are fetched at the same time, and by one member.
+const FETCHES_MAX: usize = 64;
+const FETCHES_OF_MEMBER_MAX: usize = 8;
 
 pub(super) struct Shared {
     pub(super) coordinator: Coordinator,
@@ -31,7 +37,8 @@ pub(super) struct Shared {
     pub(super) adding: Mutex<()>,
     pub(super) calls: Arc<Semaphore>,
     pub(super) looks: Semaphore,
-    pub(super) uploads: Semaphore,
+    pub(super) uploads: Arc<Places>,
+    pub(super) fetches: Arc<Places>,
 }
 
 impl Shared {
@@ -44,7 +51,8 @@ impl Shared {
             adding: Mutex::default(),
             calls: Arc::new(Semaphore::new(CALLS_MAX)),
             looks: Semaphore::new(LOOKS_MAX),
-            uploads: Semaphore::new(UPLOADS_MAX),
+            uploads: Places::new(UPLOADS_MAX, UPLOADS_OF_MEMBER_MAX),
+            fetches: Places::new(FETCHES_MAX, FETCHES_OF_MEMBER_MAX),
         }
     }
 

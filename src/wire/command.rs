@@ -6,8 +6,8 @@ use crate::protocol::escalation::{self, Decision};
 use crate::protocol::name::MemberName;
 use crate::protocol::name::{Digest, ObjectionId, ProposalName, Subject, VersionRef};
 use crate::protocol::review::{
-    Approve, Confirm, NamedPlace, Note, Object, Overrule, Propose, Read, ReadObjections, Resolve, Run,
-    Withdraw,
+    Approve, Confirm, NamedPlace, Note, Object, Overrule, Propose, Read, ReadObjections, ReportCheck,
+    Resolve, Run, Withdraw,
 };
 
 use super::proto;
@@ -156,6 +156,12 @@ pub fn overrule(request: proto::OverruleRequest) -> Result<Overrule, Rejection> 
 /// Reads a withdrawal.
 pub fn withdraw(request: proto::WithdrawRequest) -> Result<Withdraw, Rejection> {
     Ok(Withdraw { proposal: one("proposal", &request.proposal)?, reason: request.reason })
+}
+
+/// Reads a report of a check.
+pub fn report_check(request: proto::ReportCheckRequest) -> Result<ReportCheck, Rejection> {
+    let reference = one("reference", &request.reference)?;
+    Ok(ReportCheck { reference, name: request.name, exit: request.exit, output: request.output })
 }
 
 /// Reads a confirmation.

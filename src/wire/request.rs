@@ -106,6 +106,7 @@ writes! {
     "Resolve": ResolveRequest,
     "Overrule": OverruleRequest,
     "Withdraw": WithdrawRequest,
+    "ReportCheck": ReportCheckRequest,
     "Confirm": ConfirmRequest,
     "AdoptCharter": AdoptCharterRequest,
     "Fetch": FetchRequest,

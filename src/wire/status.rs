@@ -27,6 +27,8 @@ pub fn status(team: &Team, judge: &dyn Judge, now: Time, member: &MemberName) ->
     response.obligations = owed.iter().map(obligation).collect();
     let open = review.circles().filter(|circle| circle.is_open());
     response.waiting = open.flat_map(|circle| waiting(team, charter, &owed, now, circle)).collect();
+    response.recovery_patches =
+        team.recoveries().counters().map(|(patch, count)| (patch.to_string(), count)).collect();
     let open = team.escalations().open();
     response.escalations = open.map(|one| escalation(team, judge, now, one)).collect();
     response

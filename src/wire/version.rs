@@ -42,6 +42,30 @@ pub fn version(charter: &Charter, review: &Review, proposal: &Proposal, version:
             .collect(),
         base: version.artifact.base.as_ref().map(ToString::to_string).unwrap_or_default(),
         answers: version.answers.iter().map(|(id, text)| (id.to_string(), text.clone())).collect(),
+        checks: charter.required_checks.iter().map(|name| check(version, name)).collect(),
+    }
+}
+
+/// How a check stands: by its last report's exit, where there is a report.
+pub fn check_status(reported: Option<Option<i32>>) -> proto::CheckStatus {
+    match reported {
+        None => proto::CheckStatus::Missing,
+        Some(None) => proto::CheckStatus::Skipped,
+        Some(Some(0)) => proto::CheckStatus::Passed,
+        Some(Some(_)) => proto::CheckStatus::Failed,
+    }
+}
+
+/// How a required check stands on a version.
+fn check(version: &Version, name: &str) -> proto::Check {
+    let report = version.checks.get(name);
+    proto::Check {
+        name: name.to_owned(),
+        status: check_status(report.map(|report| report.exit)).into(),
+        by: report.map(|report| report.by.to_string()).unwrap_or_default(),
+        at: report.map(|report| timestamp(report.at)),
+        exit: report.and_then(|report| report.exit),
+        output: report.and_then(|report| report.output.clone()),
     }
 }
 

@@ -73,8 +73,6 @@ async fn a_charter_that_cannot_be_taken_is_refused_at_its_place() {
 
     let own_rules = charter("bravo") + "\n[rules]\nfolder = \"rules\"\n";
     assert_eq!(refused(operator.add_team(add(&site, &own_rules)).await).0, "OWN_RULES");
-    let checks = charter("bravo") + "\n[checks]\nrequired = [\"ci\"]\n";
-    assert_eq!(refused(operator.add_team(add(&site, &checks)).await).0, "CHECKS_UNKNOWN");
     let relative = proto::AddTeamRequest { folder: ".".to_owned(), ..add(&site, &charter("bravo")) };
     assert_eq!(refused(operator.add_team(relative).await).0, "MALFORMED");
     let teams = operator.list_teams(proto::ListTeamsRequest {}).await.unwrap().into_inner().teams;

@@ -148,6 +148,21 @@ async fn what_is_fetched_is_what_was_uploaded() {
 }
 
 #[tokio::test]
+async fn uploads_that_stand_still_are_one_members_own_affair() {
+    let site = Site::bundles().await;
+    let mut idle = tokio::task::JoinSet::new();
+    for _ in 0..5 {
+        let mut app = site.member("app");
+        idle.spawn(async move { app.artifact.upload_bundle(tokio_stream::pending()).await });
+    }
+    // Four have their places, in whatever order they came.
+    let fifth = idle.join_next().await.unwrap().unwrap();
+    assert_eq!(refused(fifth).0, "TRANSFERS_MAX");
+    assert!(site.member("sec").upload(&[(b"a", b"x")]).await.is_ok());
+    assert_eq!(idle.len(), 4);
+}
+
+#[tokio::test]
 async fn a_bundle_that_cannot_be_taken_is_refused_by_its_place() {
     let site = Site::bundles().await;
     let mut app = site.member("app");

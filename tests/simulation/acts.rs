@@ -172,6 +172,7 @@ impl World<'_> {
         let circle = match seen {
             Command::Withdraw(withdraw) => of(&withdraw.proposal),
             Command::Note(note) => of(&note.reference.proposal),
+            Command::ReportCheck(report) => of(&report.reference.proposal),
             Command::Object(object) => of(&object.reference.proposal),
             Command::Propose(propose) => of(&propose.proposal),
             Command::Overrule(overrule) => home(overrule.objection),
@@ -262,7 +263,8 @@ impl World<'_> {
                 proposal: self.proposal_name(member),
                 reason: self.text(),
             }),
-            84..88 => Command::Confirm(review::Confirm { reference: self.circle_ref() }),
+            84 => self.report_check(member),
+            85..88 => Command::Confirm(review::Confirm { reference: self.circle_ref() }),
             88 if self.dice.percent(40) => self.revise(),
             88..91 => {
                 let subject = match self.dice.below(5) {
@@ -425,6 +427,18 @@ impl World<'_> {
             ran.push(Run { command: self.text(), exit: Some(0), output });
         }
         Command::Approve(review::Approve { reference, checked: self.places(), ran, resolve })
+    }
+
+    fn report_check(&mut self, member: &MemberName) -> Command {
+        let reference = self.reference(member);
+        let name = if self.dice.percent(90) { "ci" } else { "deploy" }.to_owned();
+        let exit = match self.dice.below(4) {
+            0 => None,
+            1 => Some(1),
+            _ => Some(0),
+        };
+        let output = self.dice.percent(50).then(|| self.text());
+        Command::ReportCheck(review::ReportCheck { reference, name, exit, output })
     }
 
     fn note(&mut self, reference: VersionRef) -> Command {

@@ -42,6 +42,7 @@ pub fn asked(who: &Actor, command: &Command) -> Asked {
         Command::Resolve(resolve) => of("resolve", &resolve.objection),
         Command::Overrule(overrule) => of("overrule", &overrule.objection),
         Command::Withdraw(withdraw) => of("withdraw", &withdraw.proposal),
+        Command::ReportCheck(report) => on("check", &report.reference, &[]),
         Command::Confirm(confirm) => {
             let digits = Some(confirm.reference.digest.to_string());
             Asked { digits, ..of("confirm", &confirm.reference.circle) }

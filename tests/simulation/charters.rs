@@ -41,6 +41,9 @@ pub fn random(dice: &mut Dice) -> String {
             let _ = writeln!(text, "owns = [\"src/{name}/**\", \"{name}.md\"]");
         }
     }
+    if dice.percent(30) {
+        text.push_str("[checks]\nrequired = [\"ci\"]\n");
+    }
     for phase in &PHASES[..dice.between(1, 3)] {
         push_phase(&mut text, dice, phase, producers, reviewers, humans);
     }

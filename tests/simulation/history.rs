@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::stored::{Charter, Deliverable, Edge, Fact, Phase, Proposed};
+use super::stored::{Charter, Deliverable, Edge, Escalated, Fact, Phase, Proposed};
 
 /// A fact with its time.
 pub struct Entry {
@@ -471,6 +471,68 @@ impl History {
             .map(|edge| format!("{} doesn't approve version {version}", edge.reviewer))
     }
 
+    /// Places and commands that those who review it name with their approvals of the current version.
+    pub fn evidence(&self, proposal: &str) -> usize {
+        let Some(current) = self.current(proposal) else { return 0 };
+        let version = current.what.version;
+        let reviewers: std::collections::BTreeSet<String> =
+            self.edges(proposal).into_iter().map(|edge| edge.reviewer).collect();
+        let approvals = reviewers.iter().filter(|by| self.approves(by, proposal, version)).filter_map(|by| {
+            self.facts().rev().find_map(|(_, _, fact)| match fact {
+                Fact::Approved(event)
+                    if event.by == *by && event.proposal == proposal && event.version == version =>
+                {
+                    Some(event.checked.len() + event.ran.len())
+                }
+                _ => None,
+            })
+        });
+        approvals.sum()
+    }
+
+    /// What of an approved proposal is claimed and shown by nobody: nothing where all is.
+    pub fn unproven(&self, proposal: &str) -> Option<String> {
+        let version = self.current(proposal)?.what.version;
+        for check in &self.charter()?.required_checks {
+            let last = self.facts().rev().find_map(|(_, _, fact)| match fact {
+                Fact::CheckReported(event)
+                    if event.proposal == proposal && event.version == version && event.name == *check =>
+                {
+                    Some(event.exit)
+                }
+                _ => None,
+            });
+            if last != Some(Some(0)) {
+                return Some(format!("the last report of {check} is {last:?}"));
+            }
+        }
+        let edges = self.edges(proposal);
+        let approved = edges.iter().any(|edge| self.approves(&edge.reviewer, proposal, version));
+        (approved && self.evidence(proposal) == 0).then(|| "nobody attached evidence".to_owned())
+    }
+
+    /// Escalations that are open in a circle and wait for a decision.
+    pub fn asked_of_persons(&self, circle: &str) -> Vec<String> {
+        let open: Vec<&str> =
+            self.escalations().into_iter().filter(|(.., open)| *open).map(|(id, ..)| id).collect();
+        let within = |event: &Escalated| {
+            let of = event.proposal.as_deref().map(|proposal| self.circle_of(proposal));
+            of.or(event.circle.as_deref()) == Some(circle)
+        };
+        self.facts()
+            .filter_map(|(_, _, fact)| match fact {
+                Fact::Escalated(event)
+                    if open.contains(&event.id.as_str())
+                        && within(event)
+                        && !["stall", "overdue", "recovery"].contains(&event.cause.as_str()) =>
+                {
+                    Some(event.cause.clone())
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
     /// The moment from which a limit counts: the last decision of a person to raise it.
     pub fn raised(&self, cause: &str, subject: &str, member: Option<&str>) -> usize {
         let mut raises = self.facts().rev().filter_map(|(moment, _, fact)| {
@@ -507,6 +569,18 @@ impl History {
             }
         }
         all
+    }
+
+    /// Whether that obligation of that member is before a person: one may owe several things about one subject.
+    pub fn is_overdue(&self, obligation: Option<&str>, member: Option<&str>) -> bool {
+        let open: Vec<&str> =
+            self.escalations().into_iter().filter(|(.., open)| *open).map(|(id, ..)| id).collect();
+        self.facts().any(|(_, _, fact)| {
+            matches!(fact, Fact::Escalated(event) if open.contains(&event.id.as_str())
+                && event.cause == "overdue"
+                && event.obligation.as_deref() == obligation
+                && event.member.as_deref() == member)
+        })
     }
 
     /// Whose open escalations these are: of that cause on that subject.

@@ -7,8 +7,8 @@ use std::fmt;
 
 use super::history::{Entry, History, Remark, Way};
 use super::stored::{
-    Approved, CircleCompleted, Confirmed, Escalated, EscalationClosed, Fact, ObjectionClosed, ObjectionsRead,
-    Proposed, Raised, VersionRead, Withdrawn,
+    Approved, CheckReported, CircleCompleted, Confirmed, Escalated, EscalationClosed, Fact, ObjectionClosed,
+    ObjectionsRead, Proposed, Raised, VersionRead, Withdrawn,
 };
 
 /// What was asked, as far as a body can't tell.
@@ -224,6 +224,18 @@ impl Oracle {
             Fact::Withdrawn(event) => {
                 by_asker(&event.by, &["withdraw"])?;
                 self.withdrawn(event, entry.at)?;
+            }
+            Fact::CheckReported(event) => {
+                by_asker(&event.by, &["check"])?;
+                self.check_reported(event)?;
+            }
+            Fact::DissentCalled(event) => {
+                for name in &event.proposals {
+                    let (unmet, evidence) = (self.history.unmet(name), self.history.evidence(name));
+                    let called =
+                        unmet.is_none() && evidence == 0 && self.history.circle_of(name) == event.circle;
+                    demand!("G1", called, "{name} is called into question: {unmet:?}, evidence {evidence}");
+                }
             }
             Fact::Confirmed(event) => {
                 by_asker(&event.by, &["confirm"])?;
@@ -584,6 +596,17 @@ impl Oracle {
         Ok(())
     }
 
+    fn check_reported(&self, event: &CheckReported) -> Verdict {
+        let (history, name) = (&self.history, event.proposal.as_str());
+        self.open_circle(name)?;
+        let required = history.charter().is_some_and(|charter| charter.required_checks.contains(&event.name));
+        demand!("G7", required, "{} is no check that is required", event.name);
+        let current = history.current(name).map_or(0, |offer| offer.what.version);
+        demand!("G2", event.version == current, "{name}@{} was checked, not {current}", event.version);
+        demand!("G2", !history.is_withdrawn(name), "{name} is withdrawn and was checked");
+        Ok(())
+    }
+
     fn confirmed(&mut self, asked: &Asked, event: &Confirmed) -> Verdict {
         let (history, circle) = (&self.history, event.circle.as_str());
         demand!("G1", asked.subject == circle, "{} was confirmed for {}", circle, asked.subject);
@@ -604,7 +627,11 @@ impl Oracle {
             let unread =
                 history.remarks_on(proposal).iter().any(|remark| remark.closed.is_none() && !remark.read);
             demand!("G4", !unread, "{circle} was confirmed with something on {proposal} unread");
+            let unproven = history.unproven(proposal);
+            demand!("G7", unproven.is_none(), "{circle} was confirmed, but of {proposal} {unproven:?}");
         }
+        let asked = history.asked_of_persons(circle);
+        demand!("G7", asked.is_empty(), "{circle} was confirmed, and persons are asked {asked:?}");
         let content = history.content(circle);
         let known = self.contents.entry(event.manifest.clone()).or_insert_with(|| content.clone());
         demand!("G1", *known == content, "{} names both {known} and {content}", event.manifest);
@@ -694,7 +721,8 @@ impl Oracle {
         // Each reviewer has a vote limit of its own; everything else is before a person once.
         let known = self.history.before_a_person(&event.cause, &event.subject);
         let again = match event.cause.as_str() {
-            "vote-limit" | "overdue" | "asked" => known.contains(&event.member.as_deref()),
+            "overdue" => self.history.is_overdue(event.obligation.as_deref(), event.member.as_deref()),
+            "vote-limit" | "asked" => known.contains(&event.member.as_deref()),
             _ => !known.is_empty(),
         };
         demand!("G13", !again, "{} on {} is before a person already", event.cause, event.subject);

@@ -16,6 +16,7 @@ pub struct Charter {
     pub limits: Limits,
     pub members: BTreeMap<String, Member>,
     pub phases: Vec<Phase>,
+    pub required_checks: Vec<String>,
 }
 
 /// Durations are microseconds.
@@ -125,7 +126,25 @@ pub struct Approved {
     pub by: String,
     pub lenses: Vec<String>,
     #[serde(default)]
+    pub checked: Vec<String>,
+    #[serde(default)]
     pub ran: Vec<Run>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct CheckReported {
+    pub proposal: String,
+    pub version: u32,
+    pub name: String,
+    #[serde(default)]
+    pub exit: Option<i32>,
+    pub by: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct DissentCalled {
+    pub circle: String,
+    pub proposals: Vec<String>,
 }
 
 /// An objection; or a note, which has no failing test.
@@ -214,6 +233,8 @@ pub struct Escalated {
     pub member: Option<String>,
     #[serde(default)]
     pub circle: Option<String>,
+    #[serde(default)]
+    pub obligation: Option<String>,
     pub text: String,
 }
 
@@ -301,6 +322,8 @@ facts! {
     "noted" => Noted(Raised),
     "objection-closed" => Closed(ObjectionClosed),
     "withdrawn" => Withdrawn(Withdrawn),
+    "check-reported" => CheckReported(CheckReported),
+    "dissent-called" => DissentCalled(DissentCalled),
     "confirmed" => Confirmed(Confirmed),
     "circle-completed" => Completed(CircleCompleted),
     "circle-published" => Published(CirclePublished),

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use countersign::judge::CelJudge;
 use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind, Identity, RepoPath};
+use countersign::protocol::charter::RuleMode;
 use countersign::protocol::deadline::ServerResumed;
 use countersign::protocol::escalation::Cause;
 use countersign::protocol::name::{Actor, CircleRef, Digest, MemberName, ObjectionId, ProposalName, Seq};
-use countersign::protocol::review::{Circle, Proposal, ProposalState, Propose};
+use countersign::protocol::review::{
+    Circle, Confirm, Proposal, ProposalState, Propose, Requirement, RequirementState, requirement,
+};
 use countersign::protocol::time::{Span, Time};
 use countersign::protocol::{
     Adopt, Answer, Command, Decision, Event, Obligation, ObligationKind, Rejection, Team, Violation, charter,
@@ -159,7 +162,9 @@ impl<'a> World<'a> {
             self.log.push(row);
             folded += 1;
             if folded == decision.events.len() {
-                happened.extend(self.team.consequences(self.judge, at, &decision.events));
+                let about = touched(&decision.events);
+                let aftermath = self.team.aftermath(self.judge, at, &decision.events, about.as_ref());
+                happened.extend(aftermath.events);
             }
         }
         let codes: Option<Vec<&'static str>> = decision
@@ -180,9 +185,12 @@ impl<'a> World<'a> {
             demand!("G5", told, "withdrawn at {at} and told to come back at {cooldown_until}");
         }
         self.oracle.step(&asked(who, command), codes.as_deref(), facts)?;
+        let fired = self.team.recoveries().counters().find(|(_, count)| *count > 0);
+        demand!("recovery", fired.is_none(), "{fired:?} fired");
         if !decision.events.is_empty() {
             self.agrees()?;
             self.somebody_owes()?;
+            self.explains_as_it_refuses()?;
             self.remember_refs();
         }
         Ok(decision)
@@ -239,6 +247,41 @@ impl<'a> World<'a> {
         Ok(())
     }
 
+    /// What explain calls unmet is exactly what confirm refuses by, for whoever takes part.
+    fn explains_as_it_refuses(&self) -> Verdict {
+        if !self.seen.steps.is_multiple_of(4) {
+            return Ok(());
+        }
+        let (review, adopted) = (self.team.review(), self.team.adopted().expect("a charter comes first"));
+        let charter = &adopted.charter;
+        for circle in review.circles().filter(|circle| circle.is_open()) {
+            let reference = review.circle_ref(adopted.revision, circle);
+            let confirm = Command::Confirm(Confirm { reference });
+            for member in review.participants(charter, circle) {
+                let explained = requirement::of_circle(&self.team, charter, self.judge, circle, member);
+                let unmet = explained.iter().filter(|requirement| {
+                    let state = requirement.state;
+                    let met = !matches!(state, RequirementState::Unsatisfied | RequirementState::Error);
+                    !met && requirement.mode == RuleMode::Enforce
+                });
+                let unmet: Vec<String> = unmet.map(Requirement::name).collect();
+                let who = Actor::Member(member.clone());
+                let outcome = self.team.handle(self.judge, self.now, &who, &confirm).outcome;
+                let refused: Vec<String> = outcome
+                    .err()
+                    .iter()
+                    .flat_map(Rejection::violations)
+                    .map(|violation| match violation {
+                        Violation::ConfirmBlocked { rule, subject, .. } => format!("{rule} {subject}"),
+                        other => other.code().to_owned(),
+                    })
+                    .collect();
+                demand!("G8", unmet == refused, "{member}: explain {unmet:?}, confirm {refused:?}");
+            }
+        }
+        Ok(())
+    }
+
     fn moves(&self, circle: &Circle, obligation: &Obligation) -> bool {
         let subject = obligation.subject.as_str();
         let objection = subject.parse().ok().and_then(|id: ObjectionId| self.team.review().objection(id));
@@ -251,8 +294,10 @@ impl<'a> World<'a> {
         let within = followed
             || about == circle.name.as_str()
             || circle.proposals.iter().any(|known| known.as_str() == about);
-        // What a member merely asked, or a limit that stands in nobody's way, moves nothing.
-        let idle = |cause| matches!(cause, Cause::Asked | Cause::FlipLimit);
+        // What a member merely asked, or a limit that stands in nobody's way, moves nothing until all else
+        // is settled; then it lets nobody confirm.
+        let settled = self.team.review().is_settled(circle);
+        let idle = |cause| !settled && matches!(cause, Cause::Asked | Cause::FlipLimit);
         let open = |id: &str| {
             let id = id.strip_prefix("decide:").and_then(|id| id.parse().ok());
             id.and_then(|id| self.team.escalations().get(id)).is_some_and(|known| !idle(known.opened.cause))
@@ -362,4 +407,19 @@ impl<'a> World<'a> {
             }
         }
     }
+}
+
+/// A proposal that a batch is about.
+fn touched(events: &[Event]) -> Option<ProposalName> {
+    events.iter().find_map(|event| match event {
+        Event::Proposed(event) => Some(event.proposal.clone()),
+        Event::Approved(event) => Some(event.proposal.clone()),
+        Event::Objected(event) => Some(event.proposal.clone()),
+        Event::ObjectionClosed(event) => Some(event.proposal.clone()),
+        Event::Withdrawn(event) => Some(event.proposal.clone()),
+        Event::CircleCompleted(event) => event.entries.first().map(|entry| entry.proposal.clone()),
+        Event::CircleReopened(event) => event.owing.first().cloned(),
+        Event::Escalated(event) => event.proposal.clone(),
+        _ => None,
+    })
 }

@@ -85,6 +85,15 @@ impl Coordinated {
             Act::Withdraw { proposal, reason } => {
                 Command::Withdraw(review::Withdraw { proposal: proposal.parse()?, reason: reason.clone() })
             }
+            Act::ReportCheck { reference, name, exit, output } => {
+                let (reference, output) = (reference.parse()?, output.clone());
+                Command::ReportCheck(review::ReportCheck {
+                    reference,
+                    name: name.clone(),
+                    exit: *exit,
+                    output,
+                })
+            }
             Act::Confirm { reference } => Command::Confirm(review::Confirm { reference: reference.parse()? }),
             Act::Adopt { charter, reason } => {
                 let digest = Digest::of_bytes(Sha256::digest(charter).into());
@@ -317,6 +326,14 @@ fn seen(team: &TeamHandle, act: &Act, answer: Answer) -> Seen {
         Answer::ObjectionClosed { objection } => Seen::Closed { id: objection.to_string() },
         Answer::Withdrawn { cooldown_until, flips, flips_left } => {
             Seen::Withdrawn { flips, flips_left, until: cooldown_until.to_string() }
+        }
+        Answer::CheckReported { reference, name, exit } => {
+            let status = match exit {
+                None => "skipped",
+                Some(0) => "passed",
+                Some(_) => "failed",
+            };
+            Seen::Checked { name, status: status.to_owned(), reference: reference.to_string() }
         }
         Answer::Confirmed { complete, waiting_for, .. } => {
             Seen::Confirmed { complete, waiting_for: waiting_for.iter().map(ToString::to_string).collect() }

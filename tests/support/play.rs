@@ -97,6 +97,12 @@ pub enum Act {
         proposal: String,
         reason: String,
     },
+    ReportCheck {
+        reference: String,
+        name: String,
+        exit: Option<i32>,
+        output: Option<String>,
+    },
     Confirm {
         reference: String,
     },
@@ -131,6 +137,7 @@ pub enum Seen {
     Raised { id: String, reference: String },
     Closed { id: String },
     Withdrawn { flips: u32, flips_left: u32, until: String },
+    Checked { name: String, status: String, reference: String },
     Confirmed { complete: bool, waiting_for: Vec<String> },
     Requirements { lines: Vec<String> },
     Escalated { id: String },
@@ -464,6 +471,15 @@ impl<S: Stage> Troupe<S> {
             "withdraw" => {
                 Act::Withdraw { proposal: args.positional(), reason: args.one("reason").unwrap_or_default() }
             }
+            "check" => {
+                assert_eq!(args.positional(), "report", "a check is reported");
+                Act::ReportCheck {
+                    reference: self.exact(&args.positional()),
+                    name: args.positional(),
+                    exit: args.one("exit").map(|exit| exit.parse().unwrap()),
+                    output: args.one("output"),
+                }
+            }
             "confirm" => {
                 let circle = args.positional();
                 let saw = self.circles.get(&(member.to_owned(), circle.clone())).cloned();
@@ -656,8 +672,17 @@ fn obeyed(command: &str) -> Vec<String> {
     let command = command.strip_prefix("escalations ").unwrap_or(command);
     // The files of a play's version are told otherwise.
     // Whoever obeys says something of their own.
-    let said = command.replace("=TEXT", "=done").replace(" TEXT", " done");
-    words(&said.replace(" --path DIR", "").replace(" --commit HEAD", ""))
+    let said = command
+        .replace("=TEXT", "=done")
+        .replace(" TEXT", " done")
+        .replace("--ran CMD", "--ran 'cargo test'");
+    words(
+        &said
+            .replace(" --path DIR", "")
+            .replace(" --commit HEAD", "")
+            .replace(" --checked PLACE", "")
+            .replace("--exit N", "--exit 0"),
+    )
 }
 
 /// What each member owes, in words.
@@ -711,6 +736,7 @@ fn said(seen: &Seen) -> String {
         Seen::Withdrawn { flips, flips_left, until } => {
             format!("withdrawn, {flips} flips, {flips_left} left, back at {until}\n")
         }
+        Seen::Checked { name, status, reference } => format!("check {name} is {status} on {reference}\n"),
         Seen::Confirmed { complete: true, .. } => "complete\n".to_owned(),
         Seen::Confirmed { waiting_for, .. } => format!("confirmed, waiting for {}\n", several(waiting_for)),
         Seen::Escalated { id } => format!("{id} before a person\n"),

@@ -184,6 +184,13 @@ impl Served {
                     until: countersign::protocol::time::Time(micros).to_string(),
                 }
             }
+            Act::ReportCheck { reference, name, exit, output } => {
+                let request_id = String::new();
+                let message = proto::ReportCheckRequest { request_id, reference, name, exit, output };
+                let answer = call!(self.review(), report_check, message);
+                let status = lower(answer.status().as_str_name(), "CHECK_STATUS_");
+                Seen::Checked { name: answer.name, status, reference: answer.reference }
+            }
             Act::Confirm { reference } => {
                 let message = proto::ConfirmRequest { request_id: String::new(), reference };
                 let answer = call!(self.review(), confirm, message);

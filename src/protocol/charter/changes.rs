@@ -274,7 +274,7 @@ mod tests {
             ("[members.arch]\nabout = \"Keeps the whole simple\"", "[members.art]"),
             ("about = \"Writes the code\"", "owns = ['src/**']\ncolour = '#e07b26'"),
             ("reviewer = \"arch\"", "reviewer = \"art\""),
-            ("name = \"feature\"", "name = \"parser\""),
+            ("name = \"parser\"", "name = \"printer\""),
             ("confirm = \"together\"", "confirm = \"each\""),
             ("[team]", "rules = { 'confirm/unchecked-consensus' = 'off' }\n[team]"),
         ]);
@@ -289,8 +289,8 @@ mod tests {
                 "member art: added, agent",
                 "rule confirm/unchecked-consensus: enforce → off",
                 "phase implement confirm: together → each",
-                "deliverable feature: removed",
-                "deliverable parser: added, producer app",
+                "deliverable parser: removed",
+                "deliverable printer: added, producer app",
                 "edge arch → app (design) in implement: removed",
                 "edge art → app (design) in implement: added",
             ]

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::{Closing, DeliverableDropped, Objected, PhaseClosed, Proposed};
 use super::state::{
-    Ballot, Circle, CircleState, Closed, Dropped, Objection, ObjectionKind, PhaseState, Proposal, Review,
-    Version, Vote, VoteKind, Withdrawal,
+    Ballot, CheckReport, Circle, CircleState, Closed, Dropped, Objection, ObjectionKind, PhaseState,
+    Proposal, Review, Version, Vote, VoteKind, Withdrawal,
 };
 use crate::protocol::charter::{Charter, ConfirmKind, Phase, ReviewEdge};
 use crate::protocol::escalation::{Cause, Decision, Escalated};
 use crate::protocol::event::Event;
 use crate::protocol::name::{CircleName, MemberName, PhaseName, ProposalName};
+use crate::protocol::recovery::{Patch, RecoveryFired};
 use crate::protocol::time::Time;
 
 impl Review {
@@ -98,6 +99,17 @@ impl Review {
                 });
                 self.lapse_all(&circle);
             }
+            Event::CheckReported(reported) => {
+                let (by, exit, output) = (reported.by.clone(), reported.exit, reported.output.clone());
+                if let Some(version) = self.version_mut(&reported.proposal, reported.version) {
+                    version.checks.insert(reported.name.clone(), CheckReport { by, at, exit, output });
+                }
+            }
+            Event::DissentCalled(called) => {
+                if let Some(circle) = self.circles.get_mut(&called.circle) {
+                    circle.dissent = Some(called.manifest.clone());
+                }
+            }
             Event::Confirmed(confirmed) => {
                 if let Some(circle) = self.circles.get_mut(&confirmed.circle) {
                     circle.confirmed.insert(confirmed.by.clone(), confirmed.manifest.clone());
@@ -122,6 +134,7 @@ impl Review {
                     }
                 }
             }
+            Event::RecoveryFired(fired) => self.repair(fired),
             Event::ReviewerReplaced(replaced) => {
                 let (name, by) = (&replaced.proposal, Some(&replaced.stand_in));
                 self.hand_over(charter, name, &replaced.reviewer, by);
@@ -141,6 +154,26 @@ impl Review {
             | Event::ServerResumed(_) => {}
         }
         self.settle(charter, at, event);
+    }
+
+    /// What was completed wrongly is open again; its phase with it.
+    fn repair(&mut self, fired: &RecoveryFired) {
+        if !matches!(fired.patch, Patch::DropStaleApproval | Patch::ReopenUndelivered) {
+            return;
+        }
+        let Some(circle) =
+            fired.subject.parse().ok().and_then(|name| self.circles.get_mut::<CircleName>(&name))
+        else {
+            return;
+        };
+        circle.state = CircleState::Open;
+        circle.completed = None;
+        circle.reopened += 1;
+        circle.confirmed.clear();
+        let phase = circle.phase.clone();
+        if let Some((_, state)) = self.phases.iter_mut().find(|(name, _)| *name == phase) {
+            *state = PhaseState::Open;
+        }
     }
 
     /// A person decided about a circle: that is progress, and voids its confirmations.
@@ -241,6 +274,7 @@ impl Review {
             confirmed: BTreeMap::new(),
             reopened: 0,
             decided: 0,
+            dissent: None,
             completed: None,
             progress_at: at,
         };
@@ -316,6 +350,7 @@ impl Review {
             ballots: BTreeMap::new(),
             overruled: BTreeSet::new(),
             objected: false,
+            checks: BTreeMap::new(),
         });
         proposal.withdrawal = None;
         proposal.publish_failed = None;
@@ -454,7 +489,9 @@ impl Review {
                 return;
             }
             // Edges, or what a reopened circle counts, may have changed for every proposal.
-            Event::CharterAdopted(_) | Event::CircleReopened(_) => return self.settle_all(charter),
+            Event::CharterAdopted(_) | Event::CircleReopened(_) | Event::RecoveryFired(_) => {
+                return self.settle_all(charter);
+            }
             _ => return,
         };
         self.settle_named(charter, at, name, progress);

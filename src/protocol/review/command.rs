@@ -112,6 +112,19 @@ pub struct Withdraw {
     pub reason: String,
 }
 
+/// Report what came of a check that the charter requires, run on a version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportCheck {
+    /// On exactly which one.
+    pub reference: VersionRef,
+    /// Which check.
+    pub name: String,
+    /// How it exited; nothing where it was skipped.
+    pub exit: Option<i32>,
+    /// What it printed.
+    pub output: Option<String>,
+}
+
 /// Say that a circle is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confirm {

@@ -20,6 +20,13 @@ pub struct Run {
     pub output: Option<String>,
 }
 
+impl Run {
+    /// Whether it exited with 0, and its output was kept.
+    pub fn passed(&self) -> bool {
+        self.exit == Some(0) && self.output.is_some()
+    }
+}
+
 /// A producer offered a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proposed {
@@ -180,6 +187,36 @@ pub struct Withdrawn {
     pub by: MemberName,
     /// Why.
     pub reason: String,
+}
+
+/// A member reported what came of a required check on a version. The last report counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckReported {
+    /// Of which proposal.
+    pub proposal: ProposalName,
+    /// Which version.
+    pub version: u32,
+    /// The check's name in the charter.
+    pub name: String,
+    /// How it exited; nothing where it was skipped.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub exit: Option<i32>,
+    /// What it printed, where that was kept.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub output: Option<String>,
+    /// Who reports it.
+    pub by: MemberName,
+}
+
+/// All that was missing is approved, and nobody attached evidence: each who approves is asked for some.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DissentCalled {
+    /// In which circle.
+    pub circle: CircleName,
+    /// Exactly what it held.
+    pub manifest: Digest,
+    /// The proposals that nobody attached evidence to.
+    pub proposals: Vec<ProposalName>,
 }
 
 /// A participant confirmed a circle.

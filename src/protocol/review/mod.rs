@@ -2,15 +2,17 @@
 //!
 //! In reading order: [`command`] what may be asked; [`event`] what happened; [`state`] what events add
 //! up to; the decisions, one file a group of verbs ([`propose`](fn@propose), `read`, `vote`,
-//! `closing`, `withdraw`, `confirm`); `apply`; [`obligations`](fn@obligations); and
+//! `closing`, `withdraw`, `check`, `confirm`, and `dissent`, which follows from a vote); `apply`; [`obligations`](fn@obligations); and
 //! [`requirement`], the one computation behind confirm and explain.
 
 mod ad_hoc;
 mod apply;
+mod check;
 mod circle;
 mod closing;
 pub mod command;
 mod confirm;
+mod dissent;
 pub mod event;
 mod follow;
 mod obligations;
@@ -25,26 +27,28 @@ mod withdraw;
 
 pub use command::{
     Approve, Confirm, NamedPlace, Note, Object, Overrule, Propose, PublishFailure, Read, ReadObjections,
-    ReportPublish, Resolve, Withdraw,
+    ReportCheck, ReportPublish, Resolve, Withdraw,
 };
 pub use event::{
-    Approved, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry, Confirmed,
-    CountedApproval, DeliverableDropped, Noted, Objected, ObjectionClosed, ObjectionsRead, PhaseClosed,
-    Proposed, ReviewerExcused, ReviewerReplaced, Run, VersionRead, Withdrawn,
+    Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry,
+    Confirmed, CountedApproval, DeliverableDropped, DissentCalled, Noted, Objected, ObjectionClosed,
+    ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused, ReviewerReplaced, Run, VersionRead, Withdrawn,
 };
 pub(super) use phase::{close_phase, drop_deliverable};
 pub use read::read_before;
 pub use requirement::{Requirement, RequirementState};
 pub(super) use state::edges_under;
 pub use state::{
-    Ballot, Circle, CircleState, Edge, Objection, ObjectionKind, PhaseState, Proposal, ProposalState, Review,
-    Version, Vote, VoteKind,
+    Ballot, CheckReport, Circle, CircleState, Edge, Objection, ObjectionKind, PhaseState, Proposal,
+    ProposalState, Review, Version, Vote, VoteKind,
 };
 
+pub(super) use check::report_check;
 pub(super) use closing::{overrule, overrule_all, resolve};
 pub(super) use confirm::{confirm, report_publish};
-pub use obligations::SETTLED_BY_STATE;
+pub(super) use dissent::call as call_dissent;
 pub(super) use obligations::obligations;
+pub use obligations::{SETTLED_BY_STATE, plainly_met};
 pub(super) use propose::propose;
 pub(super) use propose::{rounds_evidence, words_of_both};
 pub(super) use read::{read, read_objections};

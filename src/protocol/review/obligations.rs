@@ -1,12 +1,13 @@
 //! obligations: what the review's state makes members owe. Each names a command that is accepted.
 
+use super::dissent;
 use super::requirement::{self, RequirementState};
-use super::state::{Circle, Objection, Proposal, Version};
-use crate::protocol::charter::{Charter, RuleMode};
+use super::state::{CheckReport, Circle, Objection, Proposal, Version};
+use crate::protocol::charter::{Charter, Phase, RuleMode};
 use crate::protocol::escalation::Cause;
 use crate::protocol::name::{MemberName, ProposalName};
 use crate::protocol::obligation::{Obligation, ObligationKind, deadline};
-use crate::protocol::rule::{Judge, Owner, Rule};
+use crate::protocol::rule::{About, Judge, Owner, Rule};
 use crate::protocol::team::Team;
 use crate::protocol::time::Time;
 
@@ -22,6 +23,45 @@ pub const SETTLED_BY_STATE: &[&str] = &[
     "confirm/unread",
     "confirm/unresolved-objection",
 ];
+
+/// Whether one look at the state shows that this shipped rule passes on all of a settled circle. Where it
+/// doesn't, the rule is asked; a test holds the two together.
+pub fn plainly_met(team: &Team, charter: &Charter, circle: &Circle, rule: &str) -> bool {
+    let mut current = circle
+        .proposals
+        .iter()
+        .filter_map(|name| team.review().proposal(name))
+        .filter_map(|proposal| Some((proposal, proposal.current()?)));
+    match rule {
+        "confirm/required-check" => {
+            let passed = |version: &Version| {
+                let report = |name: &String| version.checks.get(name);
+                charter.required_checks.iter().all(|name| report(name).is_some_and(CheckReport::passed))
+            };
+            charter.required_checks.is_empty() || current.all(|(_, version)| passed(version))
+        }
+        "confirm/open-escalation" => !team.escalations().open().any(|escalation| {
+            let opened = &escalation.opened;
+            opened.cause.needs_a_decision()
+                && team.circle_of(opened).is_some_and(|about| about.name == circle.name)
+        }),
+        dissent::RULE => {
+            let Some((_, phase)) = charter.phase(&circle.phase) else { return false };
+            current.all(|(proposal, _)| proposal.evidence(phase) > 0 || proposal.approving(phase).is_empty())
+        }
+        "confirm/failing-test" => {
+            let Some((_, phase)) = charter.phase(&circle.phase) else { return false };
+            current.all(|(proposal, _)| {
+                let tested = proposal.objections.iter().any(|objection| objection.failing_test.is_some());
+                !tested
+                    || proposal
+                        .edges(phase)
+                        .all(|edge| proposal.unshown(phase, edge.reviewer).next().is_none())
+            })
+        }
+        _ => false,
+    }
+}
 
 /// What everybody owes around one proposal, or around all of them.
 pub(in crate::protocol) fn obligations(
@@ -166,7 +206,7 @@ impl Owing<'_, '_> {
                 continue; // A person owes.
             }
             reviewing.push(reviewer);
-            self.review(current, reviewer);
+            self.review(phase, current, reviewer);
         }
         // Whoever owes a review closes their older objections with it, and whoever objects to the current
         // version has the producer answer all of them. Everybody else still has to say what became of
@@ -192,7 +232,7 @@ impl Owing<'_, '_> {
         }
     }
 
-    fn review(&mut self, current: &Version, reviewer: &MemberName) {
+    fn review(&mut self, phase: &Phase, current: &Version, reviewer: &MemberName) {
         let proposal = self.proposal;
         let reference = proposal.current_ref();
         let subject = format!("{}@{}", proposal.name, current.number);
@@ -201,7 +241,7 @@ impl Owing<'_, '_> {
             let id = format!("review:{subject}");
             return self.answer_owed(ObligationKind::Review, id, reviewer, reference, current.at, command);
         }
-        let command = proposal.approval_command(reviewer);
+        let command = proposal.approval_command(phase, reviewer);
         let id = format!("review:{subject}");
         self.answer_owed(ObligationKind::Review, id, reviewer, reference, current.at, command);
     }
@@ -249,7 +289,9 @@ fn confirmations(
     let confirmed: Vec<&MemberName> = review.confirmed(circle, &manifest).collect();
     let since = circle.progress_at;
     let within = charter.limits.answer_within;
-    let unspoken = |rule: &Rule| !SETTLED_BY_STATE.contains(&rule.id.as_str());
+    let unspoken = |rule: &Rule| {
+        !SETTLED_BY_STATE.contains(&rule.id.as_str()) && !plainly_met(team, charter, circle, &rule.id)
+    };
     for member in review.participants(charter, circle) {
         if confirmed.contains(&member) {
             continue;
@@ -272,8 +314,15 @@ fn confirmations(
             continue;
         };
         for requirement in std::iter::once(first).chain(denied) {
+            // Persons owe every decision from the moment it is asked of them.
+            if requirement.about() == About::Escalation && requirement.owes() == Owner::Person {
+                continue;
+            }
             let (kind, within) = match requirement.owes() {
                 Owner::Producer => (ObligationKind::Revise, charter.limits.deliver_within),
+                Owner::Reviewers if requirement.rule == dissent::RULE => {
+                    (ObligationKind::AttachEvidence, within)
+                }
                 Owner::Reviewers => (ObligationKind::Review, within),
                 Owner::Confirmer => (ObligationKind::Confirm, within),
                 Owner::Person => (ObligationKind::Decide, within),
@@ -287,7 +336,11 @@ fn confirmations(
                     id,
                     member: owing.clone(),
                     kind,
-                    subject: requirement.subject.clone(),
+                    // What a deadline or a person can look up again.
+                    subject: requirement
+                        .proposal
+                        .as_ref()
+                        .map_or_else(|| requirement.subject.clone(), ToString::to_string),
                     since,
                     due: deadline(since, within),
                     command: requirement.command.clone(),

@@ -241,6 +241,7 @@ fn accept(ask: Ask<'_>, proposal: &Proposal, proposed: Proposed) -> Decision {
         ballots: Default::default(),
         overruled: BTreeSet::new(),
         objected: false,
+        checks: Default::default(),
     };
     let reference = version.reference(&proposal.name);
     let digest = proposed.artifact.digest.clone();

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::state::{Circle, Edge, Objection, ObjectionKind, Proposal, Version};
+use super::state::{CheckReport, Circle, Edge, Objection, ObjectionKind, Proposal, Version};
 use crate::protocol::charter::{Charter, Phase, RuleMode};
+use crate::protocol::escalation::Escalated;
 use crate::protocol::name::{MemberName, ProposalName};
 use crate::protocol::rule::{About, Judge, Judgement, Moment, Owner, Rule, Value, View, fill};
 use crate::protocol::team::Team;
@@ -28,6 +29,7 @@ pub struct Requirement {
     /// In words.
     pub detail: String,
     owes: Owner,
+    about: About,
 }
 
 /// Whether a requirement holds.
@@ -62,6 +64,11 @@ impl Requirement {
     /// Its name: the rule and what it is about.
     pub fn name(&self) -> String {
         format!("{} {}", self.rule, self.subject)
+    }
+
+    /// What the rule looks at.
+    pub fn about(&self) -> About {
+        self.about
     }
 
     /// Who owes once it is denied.
@@ -151,6 +158,7 @@ fn requirement(
         command,
         detail,
         owes: rule.owes,
+        about: rule.about,
     }
 }
 
@@ -179,6 +187,8 @@ struct Subjects<'a> {
     proposals: Vec<Subject<'a>>,
     reviews: Vec<Subject<'a>>,
     objections: Vec<Subject<'a>>,
+    checks: Vec<Subject<'a>>,
+    escalations: Vec<Subject<'a>>,
 }
 
 impl<'a> Subjects<'a> {
@@ -193,10 +203,13 @@ impl<'a> Subjects<'a> {
         let revision = team.adopted().map_or(0, |adopted| adopted.revision);
         let proposals: Vec<&Proposal> =
             circle.proposals.iter().filter_map(|name| review.proposal(name)).collect();
-        let views: Vec<Value> =
-            proposals.iter().map(|proposal| proposal_view(charter, proposal, circle, confirmer)).collect();
+        let views: Vec<Value> = proposals
+            .iter()
+            .map(|proposal| proposal_view(charter, phase, proposal, circle, confirmer))
+            .collect();
         let participants = review.participants(charter, circle);
         let produces = proposals.iter().any(|proposal| proposal.producer == *confirmer);
+        let manifest = review.manifest(revision, circle);
         let mut base = View::default();
         base.words.insert(
             "confirmer",
@@ -208,14 +221,21 @@ impl<'a> Subjects<'a> {
                 ("name", Value::from(circle.name.as_str())),
                 ("ref", review.circle_ref(revision, circle).to_string().into()),
                 ("phase", circle.phase.as_str().into()),
+                ("dissent", (circle.dissent.as_ref() == Some(&manifest)).into()),
                 ("participants", participants.iter().map(|member| Value::from(member.as_str())).collect()),
                 ("proposals", Value::List(views.clone())),
             ]
             .into_iter()
             .collect(),
         );
-        let mut subjects =
-            Self { circle: Vec::new(), proposals: Vec::new(), reviews: Vec::new(), objections: Vec::new() };
+        let mut subjects = Self {
+            circle: Vec::new(),
+            proposals: Vec::new(),
+            reviews: Vec::new(),
+            objections: Vec::new(),
+            checks: Vec::new(),
+            escalations: Vec::new(),
+        };
         for (proposal, view) in proposals.into_iter().zip(views) {
             let edges: Vec<Edge<'_>> = proposal.edges(phase).collect();
             let with = |word: Option<(&'static str, Value)>| {
@@ -229,7 +249,7 @@ impl<'a> Subjects<'a> {
                     name: Some(format!("{} by {} ({})", proposal.name, edge.reviewer, edge.lens)),
                     proposal: Some(proposal),
                     reviewers: vec![edge.reviewer],
-                    view: with(Some(("review", review_view(charter, proposal, edge)))),
+                    view: with(Some(("review", review_view(charter, phase, proposal, edge)))),
                 });
             }
             for objection in &proposal.objections {
@@ -240,10 +260,36 @@ impl<'a> Subjects<'a> {
                     view: with(Some(("objection", objection_view(objection)))),
                 });
             }
+            for check in &charter.required_checks {
+                subjects.checks.push(Subject {
+                    name: Some(format!("{} {check}", proposal.name)),
+                    proposal: Some(proposal),
+                    reviewers: Vec::new(),
+                    view: with(Some(("check", check_view(proposal, check)))),
+                });
+            }
             let mut reviewers: Vec<&MemberName> = edges.iter().map(|edge| edge.reviewer).collect();
             reviewers.dedup();
+            let approving = proposal.approving(phase);
+            if !circle.unaccepted.contains(&proposal.name) && !approving.is_empty() {
+                reviewers = approving.into_iter().collect();
+            }
             let (name, view) = (Some(proposal.name.to_string()), with(None));
             subjects.proposals.push(Subject { name, proposal: Some(proposal), reviewers, view });
+        }
+        let open = team.escalations().open().filter(|escalation| {
+            team.circle_of(&escalation.opened).is_some_and(|about| about.name == circle.name)
+        });
+        for escalation in open {
+            let opened = &escalation.opened;
+            let mut words = base.words.clone();
+            words.insert("escalation", escalation_view(opened));
+            subjects.escalations.push(Subject {
+                name: Some(opened.id.to_string()),
+                proposal: opened.proposal.as_ref().and_then(|name| review.proposal(name)),
+                reviewers: Vec::new(),
+                view: View { words },
+            });
         }
         subjects.circle.push(Subject {
             name: None,
@@ -260,11 +306,19 @@ impl<'a> Subjects<'a> {
             About::Proposal => &self.proposals,
             About::Review => &self.reviews,
             About::Objection => &self.objections,
+            About::Check => &self.checks,
+            About::Escalation => &self.escalations,
         }
     }
 }
 
-fn proposal_view(charter: &Charter, proposal: &Proposal, circle: &Circle, confirmer: &MemberName) -> Value {
+fn proposal_view(
+    charter: &Charter,
+    phase: &Phase,
+    proposal: &Proposal,
+    circle: &Circle,
+    confirmer: &MemberName,
+) -> Value {
     let ids = |objections: Vec<&Objection>| -> Value {
         objections.into_iter().map(|objection| Value::from(objection.id.to_string())).collect()
     };
@@ -279,6 +333,8 @@ fn proposal_view(charter: &Charter, proposal: &Proposal, circle: &Circle, confir
         ("unpublishable", proposal.publish_failed.is_some().into()),
         ("accepted", (!circle.unaccepted.contains(&proposal.name)).into()),
         ("rounds", proposal.rounds.into()),
+        ("approvals", count(proposal.approving(phase).len())),
+        ("evidence", count(proposal.evidence(phase))),
         ("open_objections", ids(proposal.open_objections().collect())),
         ("unread", ids(proposal.unread().collect())),
         ("confirmer_is_producer", (proposal.producer == *confirmer).into()),
@@ -287,7 +343,11 @@ fn proposal_view(charter: &Charter, proposal: &Proposal, circle: &Circle, confir
     .collect()
 }
 
-fn review_view(charter: &Charter, proposal: &Proposal, edge: Edge<'_>) -> Value {
+fn count(of: usize) -> Value {
+    i64::try_from(of).unwrap_or(i64::MAX).into()
+}
+
+fn review_view(charter: &Charter, phase: &Phase, proposal: &Proposal, edge: Edge<'_>) -> Value {
     let reviewer = edge.reviewer;
     let current = proposal.current();
     let voted = proposal.versions.iter().rev().find(|version| version.vote(reviewer).is_some());
@@ -304,7 +364,9 @@ fn review_view(charter: &Charter, proposal: &Proposal, edge: Edge<'_>) -> Value 
         ("read", on_current(|version, reviewer| version.read_by.contains_key(reviewer)).into()),
         ("eligible", eligible.into()),
         ("overruled", on_current(|version, reviewer| version.overruled.contains(reviewer)).into()),
-        ("evidence", i64::try_from(evidence).unwrap_or(i64::MAX).into()),
+        ("approve", proposal.approval_command(phase, reviewer).into()),
+        ("unshown", proposal.unshown(phase, reviewer).map(Value::from).collect()),
+        ("evidence", count(evidence)),
     ]
     .into_iter()
     .collect()
@@ -325,6 +387,30 @@ fn objection_view(objection: &Objection) -> Value {
         ("status", objection.status().into()),
         ("read", objection.read.into()),
         ("failing_test", Value::Text(failing_test)),
+    ]
+    .into_iter()
+    .collect()
+}
+
+fn check_view(proposal: &Proposal, name: &str) -> Value {
+    let report = proposal.current().and_then(|version| version.checks.get(name));
+    [
+        ("name", Value::from(name)),
+        ("status", report.map_or("missing", CheckReport::status).into()),
+        ("by", report.map_or("", |report| report.by.as_str()).into()),
+    ]
+    .into_iter()
+    .collect()
+}
+
+fn escalation_view(opened: &Escalated) -> Value {
+    let offered = opened.cause.decisions().first().map_or(String::new(), ToString::to_string);
+    [
+        ("id", Value::from(opened.id.to_string())),
+        ("cause", opened.cause.as_str().into()),
+        ("subject", opened.subject.as_str().into()),
+        ("needs_decision", opened.cause.needs_a_decision().into()),
+        ("decide", offered.into()),
     ]
     .into_iter()
     .collect()

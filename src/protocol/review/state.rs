@@ -65,6 +65,8 @@ pub struct Circle {
     pub reopened: u32,
     /// How often a person decided about it.
     pub decided: u32,
+    /// What it held when a dissent round was last called.
+    pub dissent: Option<Digest>,
     /// What it was completed with, once it was.
     pub completed: Option<CircleCompleted>,
     /// When a version, a vote, a resolve, a confirmation or a decision last moved it.
@@ -205,6 +207,37 @@ pub struct Version {
     pub overruled: BTreeSet<MemberName>,
     /// Whether an objection was raised on it that wasn't a mistake.
     pub objected: bool,
+    /// The last report of each check, by the check's name.
+    pub checks: BTreeMap<String, CheckReport>,
+}
+
+/// What came of a check on exactly one version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Who reported it.
+    pub by: MemberName,
+    /// When.
+    pub at: Time,
+    /// How it exited; nothing where it was skipped.
+    pub exit: Option<i32>,
+    /// What it printed.
+    pub output: Option<String>,
+}
+
+impl CheckReport {
+    /// Whether it ran and exited with 0; nothing else is a pass.
+    pub fn passed(&self) -> bool {
+        self.exit == Some(0)
+    }
+
+    /// `passed`, `failed` or `skipped`.
+    pub fn status(&self) -> &'static str {
+        match self.exit {
+            Some(0) => "passed",
+            Some(_) => "failed",
+            None => "skipped",
+        }
+    }
 }
 
 /// One reviewer's part in one version.
@@ -352,6 +385,16 @@ impl Objection {
         self.kind == ObjectionKind::Objection && self.closed.is_none()
     }
 
+    /// The command that fails.
+    fn test(&self) -> Option<&str> {
+        self.failing_test.as_ref().map(|run| run.command.as_str())
+    }
+
+    /// Whether its failing test has still to be shown: it was neither taken back nor decided against.
+    fn test_stands(&self) -> bool {
+        self.closed.as_ref().is_none_or(|closed| closed.how == Closing::Resolved)
+    }
+
     /// `open`, `resolved`, `mistaken` or `overruled`.
     pub fn status(&self) -> &'static str {
         match self.closed.as_ref().map(|closed| closed.how) {
@@ -398,6 +441,14 @@ impl Version {
     /// The vote of that member that counts on this version.
     pub fn vote(&self, member: &MemberName) -> Option<&Vote> {
         self.ballots.get(member).and_then(|ballot| ballot.vote.as_ref())
+    }
+
+    /// Whether an approval of it shows that this command passes: exit 0, with its output.
+    pub fn shows(&self, test: &str) -> bool {
+        let approvals = self.ballots.values().filter_map(|ballot| ballot.vote.as_ref());
+        let mut ran =
+            approvals.filter(|vote| vote.kind == VoteKind::Approve).flat_map(|approval| &approval.ran);
+        ran.any(|run| run.command == test && run.passed())
     }
 
     /// Whether that member's approval of this version counts.
@@ -485,6 +536,20 @@ impl Proposal {
         })
     }
 
+    /// Its reviewers who approve the current version.
+    pub fn approving<'a>(&'a self, phase: &'a Phase) -> BTreeSet<&'a MemberName> {
+        let approves =
+            |reviewer: &&MemberName| self.current().is_some_and(|current| current.approved_by(reviewer));
+        self.edges(phase).map(|edge| edge.reviewer).filter(approves).collect()
+    }
+
+    /// Places checked and commands run that their approvals of the current version name.
+    pub fn evidence(&self, phase: &Phase) -> usize {
+        let Some(current) = self.current() else { return 0 };
+        let approvals = self.approving(phase).into_iter().filter_map(|reviewer| current.vote(reviewer));
+        approvals.map(|approval| approval.checked.len() + approval.ran.len()).sum()
+    }
+
     /// The command by which its producer proposes the next version: with an answer to each open objection.
     pub fn propose_command(&self, charter: &Charter) -> String {
         let artifact = if charter.repository.is_some() { "--commit HEAD" } else { "--path DIR" };
@@ -496,27 +561,42 @@ impl Proposal {
     }
 
     /// The command by which that reviewer approves the current version: with every own objection that it
-    /// has to resolve, and every own test that it has to show.
-    pub fn approval_command(&self, reviewer: &MemberName) -> String {
+    /// has to resolve, and every test that it has to show.
+    pub fn approval_command(&self, phase: &Phase, reviewer: &MemberName) -> String {
         let mut command = format!("countersign approve {}", self.current_ref());
         for objection in self.objections.iter().filter(|objection| objection.by == *reviewer) {
             if objection.blocks() {
                 command.push_str(&format!(" --resolve {}", objection.id));
             }
         }
+        let own = |objection: &&Objection| objection.by == *reviewer && objection.test_stands();
+        let own = self.objections.iter().filter(own).filter_map(Objection::test);
         let mut tests: Vec<&str> = Vec::new();
-        for objection in self.objections.iter().filter(|objection| objection.by == *reviewer) {
-            let stands = !matches!(objection.status(), "mistaken" | "overruled");
-            if let Some(test) = objection.failing_test.as_ref().filter(|_| stands)
-                && !tests.contains(&test.command.as_str())
-            {
-                tests.push(&test.command);
+        for test in own.chain(self.unshown(phase, reviewer)) {
+            if !tests.contains(&test) {
+                tests.push(test);
             }
         }
         for test in tests {
             command.push_str(&format!(" --ran {} --exit 0 --output @FILE", quoted(test)));
         }
         command
+    }
+
+    /// The failing tests of resolved objections that no approval of the current version shows to pass, and
+    /// that this reviewer answers for: the own ones, and those of objectors who review it no longer.
+    pub fn unshown<'a>(
+        &'a self,
+        phase: &'a Phase,
+        reviewer: &'a MemberName,
+    ) -> impl Iterator<Item = &'a str> {
+        let answers_for = move |objection: &&Objection| {
+            let by = &objection.by;
+            let resolved = objection.closed.as_ref().is_some_and(|closed| closed.how == Closing::Resolved);
+            resolved && (by == reviewer || !self.edges(phase).any(|edge| edge.reviewer == by))
+        };
+        let tests = self.objections.iter().filter(answers_for).filter_map(Objection::test);
+        tests.filter(|test| !self.current().is_some_and(|current| current.shows(test)))
     }
 
     /// When withdrawn work may come back.

@@ -168,14 +168,20 @@ pub(in crate::protocol) fn note(ask: Ask<'_>, command: &Note) -> Decision {
 }
 
 /// The version that a reference names. An unknown number is nearest to the current one.
-fn find<'a>(ask: Ask<'a>, reference: &VersionRef) -> Result<Ballot<'a>, Violation> {
+pub(super) fn named<'a>(
+    ask: Ask<'a>,
+    reference: &VersionRef,
+) -> Result<(&'a Proposal, &'a Version), Violation> {
     let proposal = ask.proposal(&reference.proposal)?;
-    let Some(version) = proposal.version(reference.version) else {
-        return Err(Violation::UnknownSubject {
-            subject: reference.to_string(),
-            nearest: proposal.current().map(|_| proposal.current_ref()).unwrap_or_default(),
-        });
-    };
+    let version = proposal.version(reference.version).ok_or_else(|| Violation::UnknownSubject {
+        subject: reference.to_string(),
+        nearest: proposal.current().map(|_| proposal.current_ref()).unwrap_or_default(),
+    })?;
+    Ok((proposal, version))
+}
+
+fn find<'a>(ask: Ask<'a>, reference: &VersionRef) -> Result<Ballot<'a>, Violation> {
+    let (proposal, version) = named(ask, reference)?;
     let own = ask.edges(proposal).filter(|edge| edge.reviewer == ask.by);
     let lenses = own.map(|edge| edge.lens.clone()).collect();
     Ok(Ballot { proposal, version, reference: version.reference(&proposal.name), lenses })
@@ -211,16 +217,32 @@ fn check_reviewer(ask: Ask<'_>, ballot: &Ballot<'_>, unmet: &mut Vec<Violation>)
 
 fn check_version(ask: Ask<'_>, given: &VersionRef, ballot: &Ballot<'_>, unmet: &mut Vec<Violation>) {
     let (proposal, version) = (ballot.proposal, ballot.version);
+    check_current(given, proposal, version, unmet);
+    if !version.read_by.contains_key(ask.by) {
+        unmet.push(Violation::UnreadVersion { reference: ballot.reference.clone(), member: ask.by.clone() });
+    }
+    check_standing(proposal, version, unmet);
+}
+
+/// The version is the current one, and the reference has its digest.
+pub(super) fn check_current(
+    given: &VersionRef,
+    proposal: &Proposal,
+    version: &Version,
+    unmet: &mut Vec<Violation>,
+) {
     if let Some(current) = proposal.current().filter(|current| current.number != version.number) {
         let current = current.reference(&proposal.name);
         unmet.push(Violation::StaleVersion { given: given.clone(), current });
     }
     if !given.digest.names(&version.artifact.digest) {
-        unmet.push(Violation::DigestMismatch { given: given.clone(), actual: ballot.reference.clone() });
+        let actual = version.reference(&proposal.name);
+        unmet.push(Violation::DigestMismatch { given: given.clone(), actual });
     }
-    if !version.read_by.contains_key(ask.by) {
-        unmet.push(Violation::UnreadVersion { reference: ballot.reference.clone(), member: ask.by.clone() });
-    }
+}
+
+/// The current version isn't withdrawn.
+pub(super) fn check_standing(proposal: &Proposal, version: &Version, unmet: &mut Vec<Violation>) {
     if let Some(withdrawal) = &proposal.withdrawal {
         // It is the current version that is withdrawn, whichever was named.
         let current = proposal.current().unwrap_or(version);
@@ -240,7 +262,7 @@ fn check_held(ask: Ask<'_>, ballot: &Ballot<'_>, resolving: &[ObjectionId], unme
             objection.version == ballot.proposal.current_number() && held.contains(&objection.id)
         };
         let on_this_version = open.iter().filter(here).map(|objection| objection.id).collect();
-        let approval = ballot.proposal.approval_command(ask.by);
+        let approval = ballot.proposal.approval_command(ask.phase_of(ballot.proposal), ask.by);
         unmet.push(Violation::ObjectionHeld { held, on_this_version, approval });
     }
     for id in resolving {
@@ -257,22 +279,21 @@ fn check_failing_tests(ask: Ask<'_>, ballot: &Ballot<'_>, ran: &[Run], unmet: &m
     for objection in ballot.proposal.objections.iter().filter(|objection| objection.by == *ask.by) {
         let Some(test) = &objection.failing_test else { continue };
         let stands = objection.closed.as_ref().is_none_or(|closed| closed.how == Closing::Resolved);
-        let shown =
-            ran.iter().any(|run| run.command == test.command && run.exit == Some(0) && run.output.is_some());
+        let shown = ran.iter().any(|run| run.command == test.command && run.passed());
         if stands && !shown {
             unmet.push(Violation::FailingTest {
                 reference: ballot.reference.clone(),
                 objection: objection.id,
                 command: test.command.clone(),
-                approval: ballot.proposal.approval_command(ask.by),
+                approval: ballot.proposal.approval_command(ask.phase_of(ballot.proposal), ask.by),
             });
         }
     }
 }
 
-fn check_places(ballot: &Ballot<'_>, named: &[NamedPlace], unmet: &mut Vec<Violation>) {
+fn check_places(ballot: &Ballot<'_>, places: &[NamedPlace], unmet: &mut Vec<Violation>) {
     let unknown: Vec<String> =
-        named.iter().filter(|named| !named.found).map(|named| named.place.to_string()).collect();
+        places.iter().filter(|named| !named.found).map(|named| named.place.to_string()).collect();
     if !unknown.is_empty() {
         unmet.push(Violation::PlaceUnknown { reference: ballot.reference.clone(), places: unknown });
     }

@@ -33,6 +33,10 @@ pub enum About {
     Review,
     /// Each objection and note on a proposal: also `objection`.
     Objection,
+    /// Each check that the charter requires of a proposal: also `check`.
+    Check,
+    /// Each open escalation about the circle or one of its proposals: `circle`, `confirmer`, `escalation`.
+    Escalation,
 }
 
 /// Who owes once a rule denies.
@@ -120,6 +124,13 @@ pub fn fill(template: &str, view: &View) -> String {
     }
     out.push_str(rest);
     out
+}
+
+impl About {
+    /// Whether it is about one proposal of the circle, so that there is a producer and reviewers.
+    pub fn has_proposal(self) -> bool {
+        !matches!(self, Self::Circle | Self::Escalation)
+    }
 }
 
 impl fmt::Display for Moment {

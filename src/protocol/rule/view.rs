@@ -22,7 +22,8 @@ pub enum Value {
 /// What a rule sees: its top-level words with their values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
-    /// `circle`, `confirmer`, and by what the rule is about `proposal`, `review`, `objection`.
+    /// `circle`, `confirmer`, and by what the rule is about `proposal`, `review`, `objection`,
+    /// `check`, `escalation`.
     pub words: BTreeMap<&'static str, Value>,
 }
 
@@ -62,6 +63,7 @@ pub const FIELDS: &[(&str, Kind, &str)] = &[
     ("circle.name", Kind::Text, "the circle's name"),
     ("circle.ref", Kind::Text, "the circle's exact reference"),
     ("circle.phase", Kind::Text, "the phase it belongs to"),
+    ("circle.dissent", Kind::Bool, "whether a dissent round was called on exactly what it holds"),
     ("circle.participants", Kind::Texts, "the producers and reviewers who confirm"),
     ("circle.proposals", Kind::Maps, "its proposals, each with the words of `proposal`"),
     ("proposal.name", Kind::Text, "the proposal's name"),
@@ -82,6 +84,12 @@ pub const FIELDS: &[(&str, Kind, &str)] = &[
         "whether it is delivered, approved by all its reviewers, and nothing is open on it",
     ),
     ("proposal.rounds", Kind::Int, "versions that followed an objected one"),
+    ("proposal.approvals", Kind::Int, "reviewers who approve the current version"),
+    (
+        "proposal.evidence",
+        Kind::Int,
+        "places checked and commands run that the approvals of the current version name, all together",
+    ),
     ("proposal.open_objections", Kind::Texts, "the ids of its open objections"),
     ("proposal.unread", Kind::Texts, "the ids of open objections and notes that its producer has not read"),
     ("proposal.confirmer_is_producer", Kind::Bool, "whether the member who confirms produces it"),
@@ -101,6 +109,16 @@ pub const FIELDS: &[(&str, Kind, &str)] = &[
         "whether a person's decision stands in for the approval of the current version",
     ),
     ("review.evidence", Kind::Int, "places checked and commands run that the approval names"),
+    (
+        "review.approve",
+        Kind::Text,
+        "the command that approves the current version, with all that this reviewer must resolve and show",
+    ),
+    (
+        "review.unshown",
+        Kind::Texts,
+        "failing tests of resolved objections that no approval of the current version shows to pass: the reviewer's own, and those of objectors who review it no longer",
+    ),
     ("objection.id", Kind::Text, "its id, such as o1"),
     ("objection.by", Kind::Text, "who raised it"),
     ("objection.kind", Kind::Text, "\"objection\" or \"note\""),
@@ -108,6 +126,22 @@ pub const FIELDS: &[(&str, Kind, &str)] = &[
     ("objection.status", Kind::Text, "\"open\", \"resolved\", \"mistaken\" or \"overruled\""),
     ("objection.read", Kind::Bool, "whether the proposal's producer has read it"),
     ("objection.failing_test", Kind::Text, "the command that fails; empty where there is none"),
+    ("check.name", Kind::Text, "the name of a check that the charter requires"),
+    (
+        "check.status",
+        Kind::Text,
+        "the last report on the current version: \"passed\", \"failed\", \"skipped\", or \"missing\" where there is none",
+    ),
+    ("check.by", Kind::Text, "who reported it; empty where nobody did"),
+    ("escalation.id", Kind::Text, "the id of an open escalation, such as e1"),
+    ("escalation.cause", Kind::Text, "why it is before a person, such as \"round-limit\" or \"asked\""),
+    ("escalation.subject", Kind::Text, "what it is about"),
+    (
+        "escalation.needs_decision",
+        Kind::Bool,
+        "whether work waits for the person's decision; of a stall, something overdue or a recovery one is only told",
+    ),
+    ("escalation.decide", Kind::Text, "the decision that is offered first"),
 ];
 
 impl From<bool> for Value {

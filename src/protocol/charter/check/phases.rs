@@ -34,6 +34,16 @@ pub(super) fn check_phases(charter: &Charter, findings: &mut Findings) {
     }
 }
 
+/// Who owns every path, where the producer owns none: whatever it proposed would be outside of its own.
+fn shut_out<'a>(charter: &'a Charter, producer: &MemberName) -> Option<&'a MemberName> {
+    if charter.members.get(producer).is_none_or(|member| !member.owns.is_empty()) {
+        return None;
+    }
+    let others = charter.members.iter().filter(|(name, _)| *name != producer);
+    let mut all = others.filter(|(_, member)| member.owns.iter().any(|pattern| pattern == "**"));
+    all.next().map(|(name, _)| name)
+}
+
 fn check_deliverables(charter: &Charter, phase: &Phase, place: &Place, findings: &mut Findings) {
     if phase.deliverables.is_empty() {
         match phase.confirm {
@@ -63,6 +73,13 @@ fn check_deliverables(charter: &Charter, phase: &Phase, place: &Place, findings:
         let producer = &deliverable.producer;
         if !takes_part(charter, producer, "produces", place.clone().then("producer"), findings) {
             continue;
+        }
+        if let Some(owner) = shut_out(charter, producer) {
+            findings.refuse_with(
+                place.clone().then("producer"),
+                format!("{owner} owns every path and {producer} none, so {producer} could touch nothing"),
+                format!("give {producer} `owns`, or {owner} a narrower one"),
+            );
         }
         if !reviewed.contains(producer) && !unknown {
             let what = format!(
