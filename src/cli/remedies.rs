@@ -40,6 +40,8 @@ fn refusals() -> Vec<Violation> {
         current,
         current_ref: text("parser@2:41d0c9aa1e53"),
     };
+    let unknown_check =
+        |known, nearest: &str| V::UnknownCheck { check: text("c"), known, nearest: text(nearest) };
     let held =
         |on_this_version| V::ObjectionHeld { held: vec![of("o1")], on_this_version, approval: text(approve) };
     let kind = |given: &str, wanted: &str| V::ArtifactKindUnfit { given: text(given), wanted: text(wanted) };
@@ -91,6 +93,8 @@ fn refusals() -> Vec<Violation> {
             approval: text(approve),
         },
         V::PlaceUnknown { reference: version(), places: vec![text("src/a:1")] },
+        unknown_check(vec![], ""),
+        unknown_check(vec![text("ci")], "ci"),
         V::CircleComplete { circle: text("implement"), state: text("published") },
         V::EmptyText { what: text("text") },
         V::ReasonRequired { verb: text("withdraw") },
@@ -100,6 +104,8 @@ fn refusals() -> Vec<Violation> {
         V::NothingToWithdraw { proposal: of("parser"), state: text("to-deliver") },
         V::StaleConfirm { given: circle(), current: circle() },
         blocked("countersign show parser@2:41d0c9aa1e53"),
+        blocked("countersign check report parser@2:41d0c9aa1e53 ci --exit N --output @FILE"),
+        blocked("countersign approve parser@2:41d0c9aa1e53 --checked PLACE --ran CMD"),
         blocked(""),
         V::DecisionUnfit {
             escalation: text("e1"),
@@ -123,6 +129,7 @@ fn refusals() -> Vec<Violation> {
         V::PathUnsafe { path: text("a"), because: text("it leads out") },
         V::NameUnusable { proposal: of("parser"), because: text("another phase uses it") },
         V::DeliverableDropped { proposal: of("parser"), by: of("dana"), reason: text("it is not needed") },
+        V::UnknownCheck { check: text("c"), known: vec![text("ci")], nearest: text("ci") },
         kind("bundle", "commit"),
         kind("commit", "bundle"),
     ]
@@ -147,6 +154,7 @@ fn every_command_of_a_remedy_parses_once_its_placeholders_are_filled_in() {
             let command = &remedy[at..];
             assert!(!command.contains(';'), "{code}: a command is the last of its remedy: {remedy}");
             let filled = command.replace("TEXT", "words").replace("FILE", "run.txt").replace("DIR", "work");
+            let filled = filled.replace("--exit N", "--exit 0");
             let words = words(&filled);
             if let Err(refused) = Cli::try_parse_from(&words) {
                 panic!("{code}: {command}\n{refused}");

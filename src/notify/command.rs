@@ -4,14 +4,17 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{ChildStderr, Command};
 
 use crate::coordinator::Notice;
 use crate::protocol::name::shown;
 
 /// How long a command may take.
 const TIME_MAX: Duration = Duration::from_secs(30);
+
+/// How long is waited for what a command said last.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What it said of a failure, in characters.
 const SAID_MAX: usize = 300;
@@ -40,28 +43,78 @@ pub(super) async fn run(line: &str, folder: &Path, notice: &Notice, text: &str) 
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
+        // With all that it starts, so that all of it can be ended.
+        .process_group(0)
         .kill_on_drop(true);
     let mut child = command.spawn().map_err(|error| format!("the command can't be run: {error}"))?;
+    let group = child.id();
     let input = child.stdin.take();
     let text = text.to_owned();
-    let write = async move {
+    tokio::spawn(async move {
         if let Some(mut input) = input {
             // A command that reads nothing of it is no failure.
             let _ = input.write_all(text.as_bytes()).await;
         }
+    });
+    let mut said = Tail::default();
+    let errors = child.stderr.take();
+    // It has ended when the command has: what it left running may hold its output open.
+    let ended = async {
+        let follow = said.follow(errors);
+        tokio::pin!(follow);
+        let mut silent = false;
+        loop {
+            tokio::select! {
+                () = &mut follow, if !silent => silent = true,
+                ended = child.wait() => {
+                    if !silent {
+                        // Its last words may still be on their way; nothing is lost where they are not.
+                        let _ = tokio::time::timeout(LAST_WORDS, &mut follow).await;
+                    }
+                    break ended;
+                }
+            }
+        }
     };
-    let ended = async { tokio::join!(child.wait_with_output(), write).0 };
-    let ended = tokio::time::timeout(TIME_MAX, ended).await;
-    let Ok(ended) = ended else {
-        return Err(format!("the command took longer than {} s", TIME_MAX.as_secs()));
+    let Ok(ended) = tokio::time::timeout(TIME_MAX, ended).await else {
+        end_group(group).await;
+        return Err(format!("the command took longer than {} s, and was ended", TIME_MAX.as_secs()));
     };
-    let output = ended.map_err(|error| format!("the command got lost: {error}"))?;
-    if output.status.success() {
-        return Ok(());
+    let status = ended.map_err(|error| format!("the command got lost: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("the command ended with {status}: {}", said.line())) }
+}
+
+/// Ends a command with all that it started.
+async fn end_group(group: Option<u32>) {
+    let Some(group) = group else { return };
+    let ended = Command::new("kill").args(["-KILL", "--", &format!("-{group}")]).status().await;
+    if !ended.is_ok_and(|status| status.success()) {
+        tracing::warn!(group, "a command that took too long could not be ended");
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = shown(said.trim_end().lines().last().unwrap_or_default(), SAID_MAX);
-    Err(format!("the command ended with {}: {said}", output.status))
+}
+
+/// The end of what a command says, whatever it says.
+#[derive(Default)]
+struct Tail(Vec<u8>);
+
+impl Tail {
+    const BYTES: usize = 2048;
+
+    /// Reads up to the end, and keeps the last of it.
+    async fn follow(&mut self, from: Option<ChildStderr>) {
+        let Some(mut from) = from else { return };
+        let mut piece = [0; Self::BYTES];
+        while let Ok(read @ 1..) = from.read(&mut piece).await {
+            self.0.extend_from_slice(&piece[..read]);
+            let more = self.0.len().saturating_sub(Self::BYTES);
+            self.0.drain(..more);
+        }
+    }
+
+    fn line(&self) -> String {
+        let text = String::from_utf8_lossy(&self.0);
+        shown(text.trim_end().lines().last().unwrap_or_default(), SAID_MAX)
+    }
 }
 
 #[cfg(test)]
@@ -87,5 +140,20 @@ mod tests {
         let failed =
             run("echo no display >&2; exit 3", folder.path(), &about, "").await.expect_err("it fails");
         assert!(failed.contains("exit status: 3") && failed.ends_with("no display"), "{failed}");
+    }
+
+    #[tokio::test]
+    async fn what_a_command_leaves_running_or_says_without_end_holds_nothing_up() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let about = notice(channel(), 0, "sec owes");
+        // It holds its output open for longer than a command may take.
+        let left = "sleep 60 & echo $! > left; exit 0";
+        run(left, folder.path(), &about, "").await.expect("it ended in good order");
+        let pid = std::fs::read_to_string(folder.path().join("left")).expect("it wrote");
+        let ended = std::process::Command::new("kill").arg(pid.trim()).status().expect("kill runs");
+        assert!(ended.success(), "what it left running still runs");
+        let loud = "head -c 50000000 /dev/zero | tr '\\0' 'x' >&2; echo >&2; echo last >&2; exit 1";
+        let failed = run(loud, folder.path(), &about, "").await.expect_err("it fails");
+        assert!(failed.ends_with("last"), "{failed}");
     }
 }

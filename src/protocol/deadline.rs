@@ -4,7 +4,7 @@
 //! [`Command::TimePassed`](super::Command::TimePassed) at [`Team::next_deadline`]. Time in which no
 //! server ran counts towards none of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -126,7 +126,8 @@ impl Team {
         let owed = self.all_obligations(judge, now).into_iter();
         owed.filter(|owed| {
             owed.kind != ObligationKind::Decide
-                && self.escalations().open_about(&owed.id, &owed.member).is_none()
+                // One thing that a member owes in two ways is told once.
+                && self.escalations().open_of(Cause::Overdue, &owed.subject, &owed.member).is_none()
         })
         .filter_map(|owed| owed.due.map(|due| (due, owed)))
     }
@@ -165,8 +166,11 @@ pub(super) fn time_passed(team: &Team, charter: &Charter, judge: &dyn Judge, now
         events.push(Event::from(Escalated { id: next, ..escalated }));
         next = EscalationId(next.0 + 1);
     };
+    let mut told: BTreeSet<(String, MemberName)> = BTreeSet::new();
     for (due, owed) in team.late(judge, now).filter(|(due, _)| *due <= now) {
-        escalate(overdue(team, due, owed));
+        if told.insert((owed.subject.clone(), owed.member.clone())) {
+            escalate(overdue(team, due, owed));
+        }
     }
     let stalled: Vec<&Circle> =
         team.stalls(charter).filter(|(at, _)| *at <= now).map(|(_, circle)| circle).collect();

@@ -263,7 +263,7 @@ impl Team {
                     self.deadlines.closed(at, escalation, closed);
                     if let Some(decision) = closed.decision {
                         let circle = self.circle_of(&escalation.opened).map(|circle| circle.name.clone());
-                        self.review.decided(at, circle.as_ref());
+                        self.review.decided(at, circle.as_ref(), decision.changes_the_circle());
                         self.review.raise_limit(&escalation.opened, decision);
                     }
                 }

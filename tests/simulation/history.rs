@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::stored::{Charter, Deliverable, Edge, Escalated, Fact, Phase, Proposed};
+use super::stored::{Charter, Deliverable, Edge, Escalated, EscalationClosed, Fact, Phase, Proposed};
 
 /// A fact with its time.
 pub struct Entry {
@@ -235,7 +235,7 @@ impl History {
 
     /// How often a person decided about a circle.
     fn decided(&self, circle: &str) -> usize {
-        let decides = |fact: &Fact| matches!(fact, Fact::EscalationClosed(event) if event.by.is_some() && self.decides(&event.id, circle));
+        let decides = |fact: &Fact| matches!(fact, Fact::EscalationClosed(event) if changes(event) && self.decides(&event.id, circle));
         self.facts().filter(|(_, _, fact)| decides(fact)).count()
     }
 
@@ -417,7 +417,18 @@ impl History {
             return false;
         };
         let shown = self.was_shown(member, proposal, version);
-        shown.is_some_and(|shown| offer.moment < shown && shown < moment)
+        let appointed = self.appointed(member, proposal);
+        shown.is_some_and(|shown| offer.moment < shown && shown < moment && appointed <= moment)
+    }
+
+    /// When that member last took another's place, or began: only what it says after that is through all
+    /// of its lenses.
+    fn appointed(&self, member: &str, proposal: &str) -> usize {
+        let takes = |fact: &Fact| {
+            matches!(fact, Fact::Replaced(event)
+                if event.proposal == proposal && event.stand_in.as_deref() == Some(member))
+        };
+        self.facts().filter(|(_, _, fact)| takes(fact)).last().map_or(0, |(moment, ..)| moment)
     }
 
     /// Whether a person decided on exactly that version in that reviewer's stead.
@@ -425,7 +436,12 @@ impl History {
         let remarks = self.remarks_on(proposal);
         remarks.iter().any(|remark| {
             let there = remark.version == version && !remark.followed;
-            there && remark.by == member && remark.closed == Some("overruled")
+            let when = self.facts().find_map(|(moment, _, fact)| match fact {
+                Fact::Closed(event) if event.id == remark.id => Some(moment),
+                _ => None,
+            });
+            let after = when >= Some(self.appointed(member, proposal));
+            there && after && remark.by == member && remark.closed == Some("overruled")
         })
     }
 
@@ -611,7 +627,7 @@ impl History {
                 Fact::Proposed(event) if self.circle_of(&event.proposal) == circle => stands = false,
                 Fact::Withdrawn(event) if self.circle_of(&event.proposal) == circle => stands = false,
                 Fact::Reopened(event) if event.circle == circle => stands = false,
-                Fact::EscalationClosed(event) if event.by.is_some() && self.decides(&event.id, circle) => {
+                Fact::EscalationClosed(event) if changes(event) && self.decides(&event.id, circle) => {
                     stands = false;
                 }
                 Fact::Approved(event) if event.by == member => {
@@ -640,4 +656,9 @@ impl History {
             held.collect::<Vec<_>>().join(" ")
         )
     }
+}
+
+/// Whether a person's answer changes what a circle's participants confirm.
+fn changes(closed: &EscalationClosed) -> bool {
+    closed.by.is_some() && !matches!(closed.decision.as_deref(), Some("extend" | "raise-limit" | "dismiss"))
 }

@@ -103,7 +103,13 @@ impl Oracle {
 
     /// A refusal changes nothing, but that the first one at a limit goes to a person.
     fn refused(&self, codes: &[&str], stored: &[Entry]) -> Verdict {
-        for entry in stored {
+        let followed = |entry: &&Entry| match &entry.fact {
+            // What is before a person now lets nobody confirm: who was late with it owes it no longer.
+            Fact::EscalationClosed(event) => event.by.is_none() && event.reason == "it is no longer owed",
+            _ => false,
+        };
+        let stored: Vec<&Entry> = stored.iter().filter(|entry| !followed(entry)).collect();
+        for entry in &stored {
             let Fact::Escalated(event) = &entry.fact else {
                 demand!("refusal", false, "{codes:?} changed something: {:?}", entry.fact);
                 continue;

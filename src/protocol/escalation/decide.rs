@@ -75,6 +75,9 @@ pub(in crate::protocol) fn answer(ask: Ask<'_>, command: &AnswerCommand) -> Deci
         return Decision::refuse(rejection);
     }
     let answering = Answering { ask, escalation, command };
+    if let Err(rejection) = answering.check_fitting() {
+        return Decision::refuse(rejection);
+    }
     let effect = match command.decision {
         PersonsDecision::Extend | PersonsDecision::RaiseLimit | PersonsDecision::Dismiss => Ok(Vec::new()),
         PersonsDecision::Overrule => answering.overrule(),
@@ -125,6 +128,31 @@ impl<'a> Answering<'a> {
         }
         let circle = self.ask.team.circle_of(opened);
         circle.iter().flat_map(|circle| &circle.proposals).filter_map(|name| review.proposal(name)).collect()
+    }
+
+    /// Refuses members whom the decision does not ask for, and a person's say over who reviews its own work.
+    fn check_fitting(&self) -> Result<(), Rejection> {
+        use PersonsDecision::{Excuse, Overrule, Replace};
+        let (decision, command) = (self.command.decision, self.command);
+        if command.member.is_some() && !matches!(decision, Overrule | Replace | Excuse) {
+            return Err(self.impossible(format!("{decision} asks for no --member")));
+        }
+        if command.reviewer.is_some() && decision != Replace {
+            return Err(self.impossible(format!("{decision} asks for no --reviewer")));
+        }
+        if !matches!(decision, Replace | Excuse) {
+            return Ok(());
+        }
+        for proposal in self.proposals() {
+            let own = proposal.current().and_then(|current| {
+                let because = proposal.own_work(self.ask.charter, current, self.ask.by)?;
+                Some((current.reference(&proposal.name).to_string(), because))
+            });
+            if let Some((reference, because)) = own {
+                return Err(Violation::OwnWork { reference, member: self.ask.by.clone(), because }.into());
+            }
+        }
+        Ok(())
     }
 
     /// Nothing is decided about what is final.

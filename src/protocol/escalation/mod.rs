@@ -136,6 +136,14 @@ impl Decision {
     ];
 }
 
+impl Decision {
+    /// Whether it changes what a circle's participants confirm; a deadline or a limit that counts anew
+    /// does not.
+    pub fn changes_the_circle(self) -> bool {
+        !matches!(self, Self::Extend | Self::RaiseLimit | Self::Dismiss)
+    }
+}
+
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = Self::ALL.iter().find(|(_, decision)| decision == self);
@@ -344,15 +352,6 @@ impl Escalations {
             opened.cause == cause && opened.subject == subject && opened.member.as_ref() == Some(member)
         };
         self.open().find(of)
-    }
-
-    /// The open one about that obligation of that member.
-    pub fn open_about(&self, obligation: &str, member: &MemberName) -> Option<&Escalation> {
-        let about = |escalation: &&Escalation| {
-            let opened = &escalation.opened;
-            opened.obligation.as_deref() == Some(obligation) && opened.member.as_ref() == Some(member)
-        };
-        self.open().find(about)
     }
 
     /// The id that the next one gets.

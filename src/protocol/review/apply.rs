@@ -137,10 +137,10 @@ impl Review {
             Event::RecoveryFired(fired) => self.repair(fired),
             Event::ReviewerReplaced(replaced) => {
                 let (name, by) = (&replaced.proposal, Some(&replaced.stand_in));
-                self.hand_over(charter, name, &replaced.reviewer, by);
+                self.hand_over(charter, at, name, &replaced.reviewer, by);
             }
             Event::ReviewerExcused(excused) => {
-                self.hand_over(charter, &excused.proposal, &excused.reviewer, None);
+                self.hand_over(charter, at, &excused.proposal, &excused.reviewer, None);
             }
             Event::PhaseClosed(closed) => self.close_phase(closed, at),
             Event::DeliverableDropped(dropped) => self.drop_proposal(charter, dropped, at),
@@ -176,14 +176,17 @@ impl Review {
         }
     }
 
-    /// A person decided about a circle: that is progress, and voids its confirmations.
-    pub(in crate::protocol) fn decided(&mut self, at: Time, circle: Option<&CircleName>) {
+    /// A person decided about a circle: that is progress; where it changes what is confirmed, it voids the
+    /// circle's confirmations.
+    pub(in crate::protocol) fn decided(&mut self, at: Time, circle: Option<&CircleName>, changes: bool) {
         if let Some(circle) =
             circle.and_then(|name| self.circles.get_mut(name)).filter(|circle| circle.is_open())
         {
-            circle.decided += 1;
             circle.progress_at = at;
-            circle.confirmed.clear();
+            if changes {
+                circle.decided += 1;
+                circle.confirmed.clear();
+            }
         }
     }
 
@@ -191,6 +194,7 @@ impl Review {
     fn hand_over(
         &mut self,
         charter: &Charter,
+        at: Time,
         name: &ProposalName,
         from: &MemberName,
         to: Option<&MemberName>,
@@ -208,6 +212,17 @@ impl Review {
             match to {
                 Some(to) => drop(proposal.stand_ins.insert(place, to.clone())),
                 None => drop(proposal.excused.insert(place)),
+            }
+        }
+        let Some(to) = to else { return };
+        proposal.appointed.insert(to.clone(), at);
+        // What the stand-in said, or was overruled on, was through its own lenses alone: it says anew
+        // what it sees through those that it looks through now. An objection stays until it is answered.
+        let objects = proposal.open_objections().any(|open| open.by == *to);
+        if let Some(current) = proposal.versions.last_mut() {
+            current.overruled.remove(to);
+            if let Some(ballot) = current.ballots.get_mut(to).filter(|_| !objects) {
+                ballot.vote = None;
             }
         }
     }

@@ -234,16 +234,18 @@ impl Owing<'_, '_> {
 
     fn review(&mut self, phase: &Phase, current: &Version, reviewer: &MemberName) {
         let proposal = self.proposal;
+        // Who reviews in another's place owes it since then.
+        let since = proposal.appointed.get(reviewer).map_or(current.at, |at| current.at.max(*at));
         let reference = proposal.current_ref();
         let subject = format!("{}@{}", proposal.name, current.number);
         if !current.read_by.contains_key(reviewer) {
             let command = format!("countersign show {subject}");
             let id = format!("review:{subject}");
-            return self.answer_owed(ObligationKind::Review, id, reviewer, reference, current.at, command);
+            return self.answer_owed(ObligationKind::Review, id, reviewer, reference, since, command);
         }
         let command = proposal.approval_command(phase, reviewer);
         let id = format!("review:{subject}");
-        self.answer_owed(ObligationKind::Review, id, reviewer, reference, current.at, command);
+        self.answer_owed(ObligationKind::Review, id, reviewer, reference, since, command);
     }
 
     fn producer_owes(
@@ -329,7 +331,12 @@ fn confirmations(
             };
             for owing in &requirement.who {
                 let id = format!("{}:{}", kind.as_str(), requirement.name());
-                if owed.iter().any(|known| known.id == id && known.member == *owing) {
+                // Two lenses of one reviewer can deny for one reason: what one command mends is owed once.
+                let same = |known: &Obligation| {
+                    let mends = known.kind == kind && known.command == requirement.command;
+                    known.member == *owing && (known.id == id || mends)
+                };
+                if owed.iter().any(same) {
                     continue;
                 }
                 owed.push(Obligation {

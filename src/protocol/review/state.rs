@@ -133,6 +133,8 @@ pub struct Proposal {
     pub publish_failed: Option<String>,
     /// Who reviews it in whose place, by a person's decision.
     pub stand_ins: BTreeMap<MemberName, MemberName>,
+    /// Since when each stand-in reviews.
+    pub appointed: BTreeMap<MemberName, Time>,
     /// Reviewers whom a person excused from it.
     pub excused: BTreeSet<MemberName>,
     /// Since a person dropped it: nobody owes anything for it.
@@ -482,6 +484,7 @@ impl Proposal {
             rounds: 0,
             publish_failed: None,
             stand_ins: BTreeMap::new(),
+            appointed: BTreeMap::new(),
             excused: BTreeSet::new(),
             dropped: None,
         }
