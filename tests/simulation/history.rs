@@ -587,6 +587,18 @@ impl History {
         all
     }
 
+    /// Whether that obligation of that member is before a person: one may owe several things about one subject.
+    pub fn is_overdue(&self, obligation: Option<&str>, member: Option<&str>) -> bool {
+        let open: Vec<&str> =
+            self.escalations().into_iter().filter(|(.., open)| *open).map(|(id, ..)| id).collect();
+        self.facts().any(|(_, _, fact)| {
+            matches!(fact, Fact::Escalated(event) if open.contains(&event.id.as_str())
+                && event.cause == "overdue"
+                && event.obligation.as_deref() == obligation
+                && event.member.as_deref() == member)
+        })
+    }
+
     /// Whose open escalations these are: of that cause on that subject.
     pub fn before_a_person(&self, cause: &str, subject: &str) -> Vec<Option<&str>> {
         let open: Vec<&str> =

@@ -727,7 +727,8 @@ impl Oracle {
         // Each reviewer has a vote limit of its own; everything else is before a person once.
         let known = self.history.before_a_person(&event.cause, &event.subject);
         let again = match event.cause.as_str() {
-            "vote-limit" | "overdue" | "asked" => known.contains(&event.member.as_deref()),
+            "overdue" => self.history.is_overdue(event.obligation.as_deref(), event.member.as_deref()),
+            "vote-limit" | "asked" => known.contains(&event.member.as_deref()),
             _ => !known.is_empty(),
         };
         demand!("G13", !again, "{} on {} is before a person already", event.cause, event.subject);

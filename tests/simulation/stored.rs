@@ -233,6 +233,8 @@ pub struct Escalated {
     pub member: Option<String>,
     #[serde(default)]
     pub circle: Option<String>,
+    #[serde(default)]
+    pub obligation: Option<String>,
     pub text: String,
 }
 
