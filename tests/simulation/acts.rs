@@ -288,9 +288,9 @@ impl World<'_> {
                 if self.dice.percent(80) {
                     escalation = self.dice.pick(&open).copied().unwrap_or(escalation);
                 }
-                let decision = match self.dice.below(14) {
-                    12 => Decision::DropDeliverable,
-                    13 => Decision::ClosePhase,
+                let decision = match self.dice.below(16) {
+                    12..15 => Decision::DropDeliverable,
+                    15 => Decision::ClosePhase,
                     0..3 => Decision::RaiseLimit,
                     3..5 => Decision::Extend,
                     5 => Decision::Overrule,
