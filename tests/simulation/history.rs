@@ -428,7 +428,7 @@ impl History {
             matches!(fact, Fact::Replaced(event)
                 if event.proposal == proposal && event.stand_in.as_deref() == Some(member))
         };
-        self.facts().filter(|(_, _, fact)| takes(fact)).next_back().map_or(0, |(moment, ..)| moment)
+        self.facts().rfind(|(_, _, fact)| takes(fact)).map_or(0, |(moment, ..)| moment)
     }
 
     /// Whether a person decided on exactly that version in that reviewer's stead.
