@@ -301,8 +301,13 @@ impl World<'_> {
                 let mut somebody = |percent| {
                     if self.dice.percent(percent) { self.dice.pick(&self.members).cloned() } else { None }
                 };
-                let needed = if decision == Decision::Replace { 95 } else { 40 };
-                let (named, reviewer) = (somebody(needed), somebody(40));
+                // What a decision does not ask for it refuses.
+                let (members, reviewers) = match decision {
+                    Decision::Replace => (95, 40),
+                    Decision::Overrule | Decision::Excuse => (40, 3),
+                    _ => (3, 3),
+                };
+                let (named, reviewer) = (somebody(members), somebody(reviewers));
                 Command::AnswerEscalation(escalation::Answer {
                     escalation,
                     decision,
