@@ -36,7 +36,7 @@ struct Report {
     /// The exact reference, as `show` printed it: parser@2:41d0c9aa1e53
     #[arg(value_name = "REF")]
     reference: String,
-    /// The check's name in the charter's [checks]
+    /// The check's name in the charter's `checks`
     name: String,
     /// How it exited; left out where it was skipped
     #[arg(long, value_name = "N", allow_negative_numbers = true)]

@@ -122,6 +122,7 @@ fn refusals() -> Vec<Violation> {
         V::NotAdopted { member: text("dana") },
         V::CharterRefused { line: 1, column: 1, what: text("not TOML"), help: text("") },
         V::UnchangedCharter { revision: 1 },
+        V::SecretFound { what: text("reason"), kind: text("a GitHub token"), line: 1 },
         V::CharterUnfit { line: 1, what: text("the team keeps its name") },
         V::RequestIdReused { request_id: text("0193a5c8-0000-7000-8000-000000000000") },
         V::NotStaged { commit: text("41d0c9aa1e53") },

@@ -32,6 +32,7 @@ pub mod recovery;
 pub mod rejection;
 pub mod review;
 pub mod rule;
+pub mod secret;
 mod team;
 pub mod time;
 pub mod waiting;

@@ -106,6 +106,11 @@ rejections! {
         format!("the {what} has {}; the limit is {limit}", counted(*bytes, "byte")),
         format!("give at most {}, and put the rest into the work itself", counted(*limit, "byte"));
 
+    /// A text holds a secret, which would stand in the log for ever.
+    SecretFound { what: String, kind: String, line: u32 } = "SECRET_FOUND", Malformed,
+        format!("the {what} holds {kind}, in line {line}"),
+        "take it out, and end it where it was issued: others may have seen it".to_owned();
+
     /// No proposal, version, objection, circle, phase or escalation of that name is known here.
     UnknownSubject { subject: String, nearest: String } = "UNKNOWN_SUBJECT", Missing,
         format!("{subject} is not known here"),

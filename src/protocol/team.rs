@@ -357,8 +357,8 @@ impl Team {
 }
 
 impl<'a> Ask<'a> {
-    /// Refuses a text that is longer than the charter allows, or that holds a NUL: half the tools that read
-    /// a log would show it cut there.
+    /// Refuses a text that is longer than the charter allows, that holds a NUL (half the tools that read a
+    /// log would show it cut there), or a secret.
     pub(super) fn check_text(&self, what: &str, text: &str, unmet: &mut Vec<Violation>) {
         let limit = u64::from(self.charter.limits.text_bytes);
         if text.len() as u64 > limit {
@@ -371,6 +371,10 @@ impl<'a> Ask<'a> {
                 given: format!("a NUL at byte {at}"),
                 form: "a text without NUL".to_owned(),
             });
+        }
+        if let Some(secret) = super::secret::find(text) {
+            let (what, kind, line) = (what.to_owned(), secret.kind.to_owned(), secret.line);
+            unmet.push(Violation::SecretFound { what, kind, line });
         }
     }
 
