@@ -33,7 +33,7 @@ pub struct Channels {
 impl Channels {
     /// For the teams of a home: secrets lie beside their charters.
     pub fn of(home: &Home) -> Self {
-        Self { home: home.clone(), webhooks: webhook::Webhooks::new() }
+        Self { home: home.clone(), webhooks: webhook::Webhooks::default() }
     }
 
     async fn tell(&self, notice: &Notice) -> Result<(), String> {

@@ -9,7 +9,7 @@
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
@@ -35,35 +35,23 @@ pub(super) struct Post<'a> {
     pub(super) allow_private: bool,
 }
 
-/// The two ways to the network: to everywhere, and to public addresses alone.
-#[derive(Debug)]
+/// The two ways to the network: to everywhere, and to public addresses alone. Each is made when it is first
+/// needed: reading the system's certificates takes its time.
+#[derive(Debug, Default)]
 pub(super) struct Webhooks {
-    anywhere: Result<Client, String>,
-    public: Result<Client, String>,
+    anywhere: OnceLock<Result<Client, String>>,
+    public: OnceLock<Result<Client, String>>,
 }
 
 impl Webhooks {
-    pub(super) fn new() -> Self {
-        // Set once for the process; whoever was first had the same.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = || {
-            Client::builder()
-                .redirect(Policy::none())
-                .timeout(TIME_MAX)
-                .no_proxy()
-                .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
-        };
-        let words = |error: reqwest::Error| format!("no webhook can be sent: {error}");
-        Self {
-            anywhere: builder().build().map_err(words),
-            public: builder().dns_resolver(Arc::new(PublicAlone)).build().map_err(words),
-        }
+    fn client(&self, allow_private: bool) -> Result<&Client, String> {
+        let way = if allow_private { &self.anywhere } else { &self.public };
+        way.get_or_init(|| client(allow_private)).as_ref().map_err(Clone::clone)
     }
 
     pub(super) async fn post(&self, post: &Post<'_>, notice: &Notice, text: &str) -> Result<(), String> {
         let url: Url = post.url.parse().map_err(|error| format!("the webhook is no address: {error}"))?;
-        let client = if post.allow_private { &self.anywhere } else { &self.public };
-        let client = client.as_ref().map_err(Clone::clone)?;
+        let client = self.client(post.allow_private)?;
         // A number in the address is asked of no resolver.
         let literal = url.host_str().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
         if let Some(address) = literal.filter(|address| !post.allow_private && !is_public(*address)) {
@@ -99,6 +87,18 @@ impl Webhooks {
         }
         Err(format!("the webhook answered {status}"))
     }
+}
+
+fn client(allow_private: bool) -> Result<Client, String> {
+    // Set once for the process; whoever was first had the same.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let builder = Client::builder()
+        .redirect(Policy::none())
+        .timeout(TIME_MAX)
+        .no_proxy()
+        .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")));
+    let builder = if allow_private { builder } else { builder.dns_resolver(Arc::new(PublicAlone)) };
+    builder.build().map_err(|error| format!("no webhook can be sent: {error}"))
 }
 
 /// `t=SECONDS,v1=HEX`.
