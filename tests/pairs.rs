@@ -464,7 +464,7 @@ fn a_person_who_decides_about_another_round_sees_both_sides_words() {
     assert_eq!(open[0].opened.cause, Cause::RoundLimit);
     assert_eq!(
         open[0].opened.text,
-        "o1 by sec on version 1: overflows\n  app answered with version 2: mended\no2 by sec on version 2: overflows\n"
+        "parser went through 1 round\no1 by sec on version 1: overflows\n  app answered with version 2: mended\no2 by sec on version 2: overflows\n"
     );
 }
 

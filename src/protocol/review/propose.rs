@@ -11,7 +11,7 @@ use crate::protocol::answer::Answer;
 use crate::protocol::escalation::{Cause, Escalated};
 use crate::protocol::event::Event;
 use crate::protocol::name::{EscalationId, MemberName, ObjectionId, ProposalName, VersionRef, says_nothing};
-use crate::protocol::rejection::{Rejection, Violation, list};
+use crate::protocol::rejection::{Rejection, Violation, counted, list};
 use crate::protocol::team::{Ask, Decision};
 
 /// Accepts a version, unless, in this order: the proposal is unknown, a text is too large, the member
@@ -322,7 +322,9 @@ fn spent_rounds(
 
 /// Both sides' words, for the person who decides about another round.
 pub(in crate::protocol) fn rounds_evidence(proposal: &Proposal) -> String {
-    proposal.open_objections().map(|objection| words_of_both(proposal, objection)).collect()
+    let rounds = counted(proposal.rounds.into(), "round");
+    let words = proposal.open_objections().map(|objection| words_of_both(proposal, objection));
+    std::iter::once(format!("{} went through {rounds}\n", proposal.name)).chain(words).collect()
 }
 
 /// What one objection says, and all that was answered to it.
