@@ -46,6 +46,12 @@ fn opened() -> Event {
     PhaseOpened { phase: "implement".parse().unwrap() }.into()
 }
 
+/// What every log here begins with, and what follows.
+fn log<const N: usize>(phase: &str, more: [Event; N]) -> Vec<Event> {
+    let begun = [adopted(1, &charter_of(MEMBERS, phase)), opened(), proposed(1)];
+    begun.into_iter().chain(more).collect()
+}
+
 fn digest(digit: &str) -> Digest {
     digit.repeat(64).parse().unwrap()
 }
@@ -151,15 +157,10 @@ async fn fires_once(events: &[Event], patch: Patch, escalation: &str, circle: &s
 
 #[tokio::test]
 async fn a_completion_that_counted_an_older_version_is_void() {
-    let log = [
-        adopted(1, &charter_of(MEMBERS, PHASE)),
-        opened(),
-        proposed(1),
-        read("sec", 1),
-        approved("sec", "security", 1),
-        proposed(2),
-        completed(&[("parser", 2, 1)]),
-    ];
+    let log = log(
+        PHASE,
+        [read("sec", 1), approved("sec", "security", 1), proposed(2), completed(&[("parser", 2, 1)])],
+    );
     fires_once(&log, Patch::DropStaleApproval, "recovery implement", "implement open").await;
 }
 
@@ -169,7 +170,7 @@ async fn a_circle_that_was_completed_without_a_deliverable_is_open_again() {
         "[{ name = \"parser\", producer = \"app\" }]",
         "[{ name = \"parser\", producer = \"app\" }, { name = \"notes\", producer = \"app\" }]",
     );
-    let log = [adopted(1, &charter_of(MEMBERS, &two)), opened(), proposed(1), completed(&[("parser", 1, 1)])];
+    let log = log(&two, [completed(&[("parser", 1, 1)])]);
     fires_once(&log, Patch::ReopenUndelivered, "recovery implement", "implement open").await;
 }
 
@@ -186,14 +187,10 @@ async fn an_objection_whose_holder_left_unseen_goes_to_a_person() {
         failing_test: None,
     };
     let without = PHASE.replace("    { reviewer = \"sec\", of = \"app\", lens = \"security\" },\n", "");
-    let log = [
-        adopted(1, &charter_of(MEMBERS, PHASE)),
-        opened(),
-        proposed(1),
-        read("sec", 1),
-        objected.into(),
-        adopted(2, &charter_of("[members.app]\n[members.arch]", &without)),
-    ];
+    let log = log(
+        PHASE,
+        [read("sec", 1), objected.into(), adopted(2, &charter_of("[members.app]\n[members.arch]", &without))],
+    );
     fires_once(&log, Patch::RehomeOrphanObjection, "reviewer-gone o1", "implement open").await;
 }
 
@@ -201,24 +198,13 @@ async fn an_objection_whose_holder_left_unseen_goes_to_a_person() {
 async fn a_circle_in_which_nobody_owes_anything_goes_to_a_person() {
     // Its phase was taken out of the charter while it was open.
     let other = PHASE.replace("implement", "release").replace("parser", "notes");
-    let log = [
-        adopted(1, &charter_of(MEMBERS, PHASE)),
-        opened(),
-        proposed(1),
-        adopted(2, &charter_of(MEMBERS, &other)),
-    ];
+    let log = log(PHASE, [adopted(2, &charter_of(MEMBERS, &other))]);
     fires_once(&log, Patch::BreakMutualWait, "recovery implement", "implement open").await;
 }
 
 #[tokio::test]
 async fn a_log_of_today_makes_none_of_them_fire() {
-    let log = [
-        adopted(1, &charter_of(MEMBERS, PHASE)),
-        opened(),
-        proposed(1),
-        read("sec", 1),
-        approved("sec", "security", 1),
-    ];
+    let log = log(PHASE, [read("sec", 1), approved("sec", "security", 1)]);
     let (coordinator, team, clock) = served(&log).await;
     clock.advance(Span::seconds(60));
     assert_eq!(found(&team).await, (Vec::new(), Vec::new(), vec!["implement open".to_owned()]));

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::failure::Failure;
 use super::output::{Answer, visible};
 use super::speaker::{Global, Speaker, Write};
-use super::text::{Fence, TextFile};
+use super::text::{Fence, Reason};
 use super::{json as form, words};
 use crate::client::proto::{AdoptCharterRequest, GetCharterRequest};
 use crate::protocol::charter::{self, Charter, Diagnostics, Graph};
@@ -43,11 +43,8 @@ CHARTER_UNFIT.")]
     Adopt {
         /// The file
         file: PathBuf,
-        /// Why
-        #[arg(long, value_name = "TEXT")]
-        reason: Option<String>,
         #[command(flatten)]
-        text_file: TextFile,
+        reason: Reason,
         #[command(flatten)]
         write: Write,
     },
@@ -86,8 +83,8 @@ impl CharterArgs {
     pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
         match self.command {
             CharterCommand::Check { file } => check(&file, global).await,
-            CharterCommand::Adopt { file, reason, text_file, write } => {
-                let reason = text_file.or(reason, "--reason", "reason")?;
+            CharterCommand::Adopt { file, reason, write } => {
+                let reason = reason.read()?;
                 adopt(&file, reason, write, global).await
             }
             CharterCommand::Show { revision, diff: None } => show(revision.unwrap_or(0), global).await,

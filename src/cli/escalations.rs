@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::failure::Failure;
 use super::output::{Answer, visible};
 use super::speaker::{Global, Speaker, Write};
-use super::text::{Fence, TextFile};
+use super::text::{Fence, Reason, TextFile};
 use super::{json as form, words};
 use crate::client::proto::{AnswerEscalationRequest, EscalateRequest, Escalation, ListEscalationsRequest};
 use crate::client::time_of;
@@ -95,11 +95,8 @@ DECISION_IMPOSSIBLE, DELIVERABLE_DROPPED, CIRCLE_COMPLETE, OWN_WORK.")]
         /// Whose place that member takes, where it isn't plain
         #[arg(long, value_name = "MEMBER")]
         reviewer: Option<String>,
-        /// Why
-        #[arg(long, value_name = "TEXT")]
-        reason: Option<String>,
         #[command(flatten)]
-        text_file: TextFile,
+        reason: Reason,
         #[command(flatten)]
         write: Write,
     },
@@ -109,8 +106,8 @@ impl Escalations {
     pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
         match self.command {
             EscalationsCommand::List { all } => list(global, all).await,
-            EscalationsCommand::Answer { escalation, decide, named, reviewer, reason, text_file, write } => {
-                let reason = text_file.or(reason, "--reason", "reason")?;
+            EscalationsCommand::Answer { escalation, decide, named, reviewer, reason, write } => {
+                let reason = reason.read()?;
                 let request = AnswerEscalationRequest {
                     request_id: write.id(),
                     escalation,

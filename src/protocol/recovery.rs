@@ -100,12 +100,17 @@ pub(super) fn repairs<'a>(
     mut next: EscalationId,
 ) -> Vec<Event> {
     let mut events = Vec::new();
+    // What follows the work stands in several places, and is one thing.
+    let mut told: BTreeSet<(Patch, String)> = BTreeSet::new();
     for circle in circles {
         let found = completed_wrongly(team, circle)
             .into_iter()
             .chain(orphans(team, charter, circle))
             .chain(nobody_owes(circle, &owes));
         for fired in found.filter(|fired| !team.recoveries().knows(fired)) {
+            if !told.insert((fired.patch, fired.subject.clone())) {
+                continue;
+            }
             let text = format!("{}: {}; the rules have a hole", fired.patch, fired.found);
             // An orphan is answered as one whose holder was seen to leave.
             let cause = match fired.patch {
@@ -166,13 +171,7 @@ fn orphans(team: &Team, charter: &Charter, circle: &Circle) -> Vec<RecoveryFired
     let proposals = circle.proposals.iter().filter_map(|name| team.review().proposal(name));
     let open = proposals.flat_map(Proposal::open_objections);
     let orphaned = open.filter(|objection| !charter.members.contains_key(&objection.by));
-    let told = |subject: &str| {
-        let about = |known: &super::escalation::Escalation| {
-            known.opened.cause == Cause::ReviewerGone && known.opened.text.contains(subject)
-        };
-        team.escalations().open_on(Cause::ReviewerGone, subject).is_some()
-            || team.escalations().open().any(about)
-    };
+    let told = |objection: &str| team.escalations().open_on(Cause::ReviewerGone, objection).is_some();
     orphaned
         .filter(|objection| !told(&objection.id.to_string()))
         .map(|objection| RecoveryFired {
