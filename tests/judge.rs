@@ -10,9 +10,9 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use countersign::judge::{CelJudge, ExampleOutcome, LoadError, bounds, own};
+use countersign::judge::{CelJudge, CelRulebook, ExampleOutcome, LoadError, bounds, own};
 use countersign::protocol::rule::view::{FIELDS, Kind};
-use countersign::protocol::rule::{Judge, Judgement, Value, View, fill};
+use countersign::protocol::rule::{Judge, Judgement, Moment, OwnRule, Owner, Rulebook, Value, View, fill};
 use proptest::prelude::*;
 
 /// A rule in which all is well, one key a line.
@@ -456,6 +456,34 @@ fn a_teams_own_rules_stand_beside_the_shipped_ones() {
     assert_eq!(ids.len(), CelJudge::shipped().rules().len() + 2);
     assert!(ids.contains(&"confirm/no-withdrawn") && ids.contains(&"approve/also"));
     assert!(judge.run_examples().iter().all(ExampleOutcome::holds));
+}
+
+#[test]
+fn a_stored_rule_that_cannot_be_read_any_longer_denies() {
+    let own = |id: &str, text: &str| OwnRule { id: id.into(), text: text.into() };
+    let stored = [
+        own("approve/broken", "no TOML"),
+        own("confirm/good", GOOD),
+        own("confirm/older", &deny("proposal.a_word_that_was")),
+        own("text/broken", ""),
+    ];
+    let judge = CelRulebook::default().judge(&stored);
+    assert!(judge.rules().iter().map(|rule| &rule.id).is_sorted());
+    let said = |id: &str| {
+        let index = judge.rules().iter().position(|rule| rule.id == id).unwrap();
+        judge.judge(index, &sample())
+    };
+    assert_eq!(said("confirm/good"), Judgement::Passes);
+    for id in ["approve/broken", "confirm/older", "text/broken"] {
+        let judged = said(id);
+        assert!(
+            matches!(&judged, Judgement::Error(why) if why.starts_with("this version can't read it")),
+            "{judged:?}"
+        );
+    }
+    let of = |id: &str| judge.rules().iter().find(|rule| rule.id == id).unwrap();
+    assert_eq!((of("approve/broken").when, of("text/broken").when), (Moment::Approve, Moment::Text));
+    assert_eq!(of("confirm/older").owes, Owner::Person);
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn an_incident_becomes_a_rule_that_denies() {
             .run(&["--as", "app", "charter", "show"])
             .done()
             .out
-            .contains("----- own rule propose/names-a-ticket")
+            .contains("----- begin own rule propose/names-a-ticket -----")
     );
 
     // It denies, by name, also after the server was away; how often is counted.
