@@ -13,6 +13,7 @@
 //! stored anything, the outcome is answered as unknown and the process must end: only a fresh look at
 //! the log, by the same request id, settles it.
 
+mod attempts;
 pub mod clock;
 pub mod notifier;
 pub mod presence;
@@ -25,6 +26,7 @@ use std::sync::{Arc, RwLock};
 
 use tokio::sync::{oneshot, watch};
 
+pub use attempts::{Attempt, Attempts};
 pub use clock::{Clock, HandClock, SystemClock};
 pub use notifier::{Failing, Notice, Notifier, Silent};
 pub use presence::{Presence, Wake, WakeOutcome};

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::attempts::Attempts;
 use super::notifier::{Deliveries, Failing, Notice, Notifier};
 use super::presence::{LastSeen, Wake};
 use super::writer::{Queued, WriterHandle};
@@ -117,8 +118,7 @@ struct Shared {
     progress: Progressing,
     seen: Mutex<LastSeen>,
     deliveries: Mutex<Deliveries>,
-    /// How often each rule refused a command since the server started.
-    denials: Mutex<BTreeMap<String, u64>>,
+    attempts: Mutex<Attempts>,
     rulebook: Arc<dyn Rulebook>,
     /// Judges by the rules that the charter in force came with.
     judge: RwLock<Arc<dyn Judge>>,
@@ -177,7 +177,7 @@ impl TeamHandle {
             progress,
             seen: Mutex::default(),
             deliveries: Mutex::default(),
-            denials: Mutex::default(),
+            attempts: Mutex::default(),
             rulebook,
             judge,
             clock,
@@ -255,9 +255,9 @@ impl TeamHandle {
         self.shared.judge()
     }
 
-    /// How often each rule refused a command since the server started, by the rule's id.
-    pub fn denials(&self) -> BTreeMap<String, u64> {
-        self.shared.denials.lock().expect(UNPOISONED).clone()
+    /// What was tried and refused since the server started.
+    pub fn attempts(&self) -> Attempts {
+        self.shared.attempts.lock().expect(UNPOISONED).clone()
     }
 
     /// The channels that do not take the news of an escalation, as far as this process knows.
@@ -454,7 +454,7 @@ impl Task {
             (decision, before, now.max(team.at()), team.seq(), touched)
         };
         if let Err(rejection) = &decision.outcome {
-            self.count_denials(rejection);
+            self.shared.attempts.lock().expect(UNPOISONED).refused(who.member(), at, rejection);
         }
         if decision.events.is_empty() {
             let outcome = match decision.outcome {
@@ -494,13 +494,6 @@ impl Task {
         let batch = Batch { team: self.name.clone(), rows };
         self.enqueue(Some(batch), reply, outcome).await;
         self.perform_effects();
-    }
-
-    fn count_denials(&self, rejection: &Rejection) {
-        let mut denials = self.shared.denials.lock().expect(UNPOISONED);
-        for rule in rejection.violations().iter().filter_map(Violation::rule) {
-            *denials.entry(rule.to_owned()).or_default() += 1;
-        }
     }
 
     /// Folds events in, and gives their rows.

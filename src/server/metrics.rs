@@ -85,8 +85,8 @@ fn written(shared: &Shared) -> Result<String, std::fmt::Error> {
                 escalations.get_or_create(&OfCause { team: team.clone(), cause }).inc();
             }
         });
-        for (rule, count) in handle.denials() {
-            denials.get_or_create(&OfRule { team: team.clone(), rule }).inc_by(count);
+        for (rule, count) in handle.attempts().rules() {
+            denials.get_or_create(&OfRule { team: team.clone(), rule: rule.clone() }).inc_by(*count);
         }
     }
     let mut registry = Registry::with_prefix("countersign");

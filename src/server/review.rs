@@ -13,9 +13,9 @@ use super::facts;
 use super::pin::Pin;
 use super::shared::Shared;
 use crate::artifact::{FileChange, FileStatus};
-use crate::coordinator::RequestKey;
+use crate::coordinator::{Attempt, RequestKey};
 use crate::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
-use crate::protocol::name::{Actor, Seq, VersionRef, nearest, shown};
+use crate::protocol::name::{Actor, MemberName, Seq, VersionRef, nearest, shown};
 use crate::protocol::review::requirement;
 use crate::protocol::review::{Proposal, Version, read_before};
 use crate::protocol::time::Time;
@@ -301,6 +301,7 @@ async fn get_status(
     let look = |team: &Team, now: Time| status::status(team, &*call.team.judge(), now, &call.member);
     let mut status = call.team.read(look).await?.0;
     show_failing(&call.team, &mut status.escalations);
+    status.attempts = call.team.attempts().all().map(attempt).collect();
     Ok(status)
 }
 
@@ -308,6 +309,16 @@ async fn explain(call: Call, request: proto::ExplainRequest) -> Result<proto::Ex
     let look = |team: &Team, _: Time| explained(team, &call, &request.name);
     let (explained, seq) = call.team.read(look).await?;
     Ok(proto::ExplainResponse { sequence: seq.0, ..explained? })
+}
+
+fn attempt((member, code, attempt): (&MemberName, &str, &Attempt)) -> proto::Attempt {
+    proto::Attempt {
+        member: member.to_string(),
+        code: code.to_owned(),
+        count: attempt.count,
+        at: Some(timestamp(attempt.at)),
+        message: attempt.said.clone(),
+    }
 }
 
 /// Every requirement of a proposal's circle that is about the proposal or the whole, or every one of

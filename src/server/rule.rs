@@ -38,11 +38,11 @@ impl RuleService for Rules {
 }
 
 async fn list(call: Call, _: proto::ListRulesRequest) -> Result<proto::ListRulesResponse, Failure> {
-    let denials = call.team.denials();
+    let attempts = call.team.attempts();
     let look = |team: &Team, _| {
         let judge = call.team.judge();
         let rule = |rule: &rule::Rule| proto::Rule {
-            denied: denials.get(&rule.id).copied().unwrap_or(0),
+            denied: attempts.rules().get(&rule.id).copied().unwrap_or(0),
             ..rule_message(team, rule)
         };
         judge.rules().iter().map(rule).collect()

@@ -146,3 +146,31 @@ fn rules_that_cannot_be_put_in_force_are_told_at_their_place_before_anything_is_
     let told = place.run(&["--json", "charter", "check", "other.toml"]);
     assert_eq!(told.json()["facts"]["findings"][0]["nearest"], "propose/slip");
 }
+
+#[test]
+fn whoever_tries_to_close_anothers_objection_is_refused_counted_and_seen() {
+    let place = Place::served();
+    let first = place.propose("fn lex() {}\n");
+    place.run(&["--as", "sec", "show", &first]).done();
+    place.run(&["--as", "sec", "object", &first, "no", "--at", "src/lexer.rs"]).done();
+    for member in ["app", "app", "arch"] {
+        let refused =
+            place.run(&["--json", "--as", member, "resolve", "o1", "--mistaken", "--reason", "it is fine"]);
+        assert_eq!(code(&refused), "NOT_OBJECTOR");
+    }
+    let overruled = place.run(&["--json", "--as", "app", "overrule", "o1", "--reason", "it is fine"]);
+    assert_eq!(code(&overruled), "NOT_A_PERSON");
+
+    let status = place.run(&["--json", "--as", "dana", "status"]).done().json();
+    let attempts: Vec<_> = status["attempts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (text(&one["member"]), text(&one["code"]), one["count"].as_u64().unwrap()))
+        .collect();
+    let expected = [("app", "NOT_A_PERSON", 1), ("app", "NOT_OBJECTOR", 2), ("arch", "NOT_OBJECTOR", 1)];
+    assert_eq!(attempts, expected.map(|(member, code, count)| (member.to_owned(), code.to_owned(), count)));
+    let screen = place.run(&["--as", "dana", "status"]).done().out;
+    assert!(screen.contains("REFUSED") && screen.contains("NOT_OBJECTOR"), "{screen}");
+    assert_eq!(status["proposals"][0]["open_objections"], serde_json::json!(["o1"]));
+}
