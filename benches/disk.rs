@@ -57,7 +57,7 @@ async fn measure(commands: usize, work: Work) -> Found {
     let home = folder.path().join("home");
     let clock = Arc::new(HandClock::at("2026-01-01T09:00:00Z".parse().expect("it is a time")));
     let (writer, reader) = SqliteStore::open(&home, "a bench").expect("a fresh home opens");
-    let judge = Arc::new(team::shipped());
+    let judge = Arc::new(countersign::judge::CelRulebook::default());
     let (writer, reader) = (Box::new(writer), Arc::new(reader));
     let coordinator = Coordinator::start(writer, reader, judge, clock.clone()).expect("it starts");
     let shape = Shape { agents: 10, proposals: 20, together: false, escalations: 0 };

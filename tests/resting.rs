@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use countersign::coordinator::{Clock, Coordinator, HandClock, RequestKey, TeamHandle};
-use countersign::judge::CelJudge;
+use countersign::judge::{CelJudge, CelRulebook};
 use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
 use countersign::protocol::escalation::Escalate;
 use countersign::protocol::name::{Actor, Digest, Seq, TeamName};
@@ -57,7 +57,7 @@ impl World {
         store.keep_snapshots(4);
         let coordinator = start(&store, &clock);
         let charter = charter::parse("charter.toml", CHARTER).unwrap();
-        let adopt = Adopt { text: CHARTER.to_owned(), digest: digest(CHARTER), charter };
+        let adopt = Adopt { text: CHARTER.to_owned(), digest: digest(CHARTER), charter, rules: Vec::new() };
         coordinator.add_team(adopt).await.unwrap();
         Self { store, clock, coordinator }
     }
@@ -117,7 +117,7 @@ impl World {
 
 fn start(store: &MemoryStore, clock: &Arc<HandClock>) -> Coordinator {
     let (writer, reader) = (Box::new(store.writer().unwrap()), Arc::new(store.reader()));
-    Coordinator::start(writer, reader, Arc::new(CelJudge::shipped()), clock.clone()).unwrap()
+    Coordinator::start(writer, reader, Arc::new(CelRulebook::default()), clock.clone()).unwrap()
 }
 
 fn propose(text: &str) -> Command {
@@ -307,7 +307,7 @@ async fn damage_before_a_snapshot_ends_the_server_and_the_next_start_refuses_the
     assert!(told.contains("atlas's log is damaged at 3"), "{told}");
     coordinator.shutdown().await;
     let (writer, reader) = (Box::new(store.writer().unwrap()), Arc::new(store.reader()));
-    let refused = Coordinator::start(writer, reader, Arc::new(CelJudge::shipped()), clock);
+    let refused = Coordinator::start(writer, reader, Arc::new(CelRulebook::default()), clock);
     assert!(refused.is_err_and(|fault| fault.to_string().contains("damaged at 3")));
 }
 
@@ -319,11 +319,11 @@ async fn on_disk_a_snapshot_is_its_owners_alone_and_can_be_deleted() {
     let begin = || {
         let (writer, reader) = SqliteStore::open(folder.path(), "a test").unwrap();
         let (writer, reader): (Box<dyn Writer>, _) = (Box::new(writer), Arc::new(reader));
-        Coordinator::start(writer, reader, Arc::new(CelJudge::shipped()), clock.clone()).unwrap()
+        Coordinator::start(writer, reader, Arc::new(CelRulebook::default()), clock.clone()).unwrap()
     };
     let coordinator = begin();
     let charter = charter::parse("charter.toml", CHARTER).unwrap();
-    let adopt = Adopt { text: CHARTER.to_owned(), digest: digest(CHARTER), charter };
+    let adopt = Adopt { text: CHARTER.to_owned(), digest: digest(CHARTER), charter, rules: Vec::new() };
     let team = coordinator.add_team(adopt).await.unwrap();
     team.submit("app".parse().unwrap(), propose("one"), None).await.unwrap();
     let sec: Actor = "sec".parse().unwrap();

@@ -82,7 +82,12 @@ pub fn digest(text: &str) -> Digest {
 
 pub fn adopt(text: &str) -> Command {
     let charter = charter::parse("charter.toml", text).unwrap_or_else(|found| panic!("{found}"));
-    Command::Adopt(Box::new(Adopt { text: text.to_owned(), digest: digest(text), charter }))
+    Command::Adopt(Box::new(Adopt {
+        text: text.to_owned(),
+        digest: digest(text),
+        charter,
+        rules: Vec::new(),
+    }))
 }
 
 /// A team in memory, driven as its task drives it.

@@ -17,6 +17,7 @@
 //! nothing stays in memory. Whoever asks for it next finds it awake.
 
 mod answered;
+mod attempts;
 pub mod clock;
 mod loading;
 pub mod notifier;
@@ -31,6 +32,7 @@ use std::thread;
 
 use tokio::sync::{oneshot, watch};
 
+pub use attempts::{Attempt, Attempts};
 pub use clock::{Clock, HandClock, SystemClock};
 pub use notifier::{Failing, Notice, Notifier, Silent};
 pub use presence::{Presence, Wake, WakeOutcome};
@@ -38,7 +40,7 @@ pub use team::{Done, Refusal, RequestKey, TeamHandle};
 
 use crate::protocol::charter::Charter;
 use crate::protocol::name::{Actor, Digest, MemberName, TeamName};
-use crate::protocol::rule::Judge;
+use crate::protocol::rule::Rulebook;
 use crate::protocol::time::{Span, Time};
 use crate::protocol::{Adopt, Command};
 use crate::store::{Credential, Fault, Reader, Writer};
@@ -67,7 +69,7 @@ struct Inner {
 struct Parts {
     writer: WriterHandle,
     reader: Arc<dyn Reader>,
-    judge: Arc<dyn Judge>,
+    rulebook: Arc<dyn Rulebook>,
     clock: Arc<dyn Clock>,
     notifier: Arc<dyn Notifier>,
 }
@@ -83,6 +85,8 @@ enum Slot {
 struct Slept {
     /// When its members were last heard of.
     seen: presence::LastSeen,
+    /// What they tried.
+    attempts: Attempts,
     /// Until when it knows in which time no server ran.
     gaps_told: Option<Time>,
     /// By how much its time is ahead of the clock.
@@ -107,24 +111,24 @@ impl Coordinator {
     pub fn start(
         writer: Box<dyn Writer>,
         reader: Arc<dyn Reader>,
-        judge: Arc<dyn Judge>,
+        rulebook: Arc<dyn Rulebook>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Fault> {
-        Self::start_notifying(writer, reader, judge, clock, Arc::new(Silent))
+        Self::start_notifying(writer, reader, rulebook, clock, Arc::new(Silent))
     }
 
     /// The same, with a way to tell persons what is before them.
     pub fn start_notifying(
         writer: Box<dyn Writer>,
         reader: Arc<dyn Reader>,
-        judge: Arc<dyn Judge>,
+        rulebook: Arc<dyn Rulebook>,
         clock: Arc<dyn Clock>,
         notifier: Arc<dyn Notifier>,
     ) -> Result<Self, Fault> {
         let credentials = reader.credentials()?;
         let live = credentials.into_iter().filter(|credential| credential.revoked_at.is_none());
         let inner = Inner {
-            parts: Parts { writer: WriterHandle::start(writer), reader, judge, clock, notifier },
+            parts: Parts { writer: WriterHandle::start(writer), reader, rulebook, clock, notifier },
             teams: RwLock::default(),
             waking: Mutex::default(),
             damaged: watch::Sender::new(None),

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, RwLock, Weak};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::answered::{Recent, decode, encode};
+use super::attempts::Attempts;
 use super::loading::{self, Loaded};
 use super::notifier::{Deliveries, Failing, Notice, Notifier};
 use super::presence::{LastSeen, Wake};
@@ -16,7 +17,7 @@ use crate::protocol::deadline::ServerResumed;
 use crate::protocol::escalation::{Escalated, ReportSent};
 use crate::protocol::name::{Actor, Digest, EscalationId, MemberName, ProposalName, Seq, TeamName};
 use crate::protocol::review::ReportPublish;
-use crate::protocol::rule::Judge;
+use crate::protocol::rule::{Judge, Rulebook};
 use crate::protocol::time::{Span, Time};
 use crate::protocol::{Answer, Command, Effect, Event, Rejection, Team, Violation};
 use crate::store::{Batch, Fault, Reader, Request, Row};
@@ -105,7 +106,10 @@ struct Shared {
     voided: Arc<Notify>,
     seen: Mutex<LastSeen>,
     deliveries: Mutex<Deliveries>,
-    judge: Arc<dyn Judge>,
+    attempts: Mutex<Attempts>,
+    rulebook: Arc<dyn Rulebook>,
+    /// Judges by the rules that the charter in force came with.
+    judge: RwLock<Arc<dyn Judge>>,
     clock: Arc<dyn Clock>,
     /// By how much the log was ahead of the clock when it was opened: a wall clock that was set back
     /// must not stop the team's time.
@@ -143,6 +147,20 @@ impl Shared {
             }
         }
     }
+
+    fn judge(&self) -> Arc<dyn Judge> {
+        self.judge.read().expect(UNPOISONED).clone()
+    }
+
+    /// Judges by the rules of the charter that is in force now.
+    fn appoint(&self) {
+        let judge = judge_of(&*self.rulebook, &self.team.read().expect(UNPOISONED));
+        *self.judge.write().expect(UNPOISONED) = judge;
+    }
+}
+
+fn judge_of(rulebook: &dyn Rulebook, team: &Team) -> Arc<dyn Judge> {
+    rulebook.judge(team.adopted().map_or(&[], |adopted| &adopted.rules))
 }
 
 struct Submitted {
@@ -162,7 +180,8 @@ impl TeamHandle {
         coordinator: Weak<Inner>,
     ) -> Self {
         let Loaded { team, snapshot } = loaded;
-        let Parts { writer, reader, judge, clock, notifier } = parts;
+        let Parts { writer, reader, rulebook, clock, notifier } = parts;
+        let judge = RwLock::new(judge_of(&*rulebook, &team));
         let ahead = slept.ahead.unwrap_or_else(|| team.at() - clock.now());
         let sleeps_at = clock.now() + UNASKED;
         // What passed while nobody was there to ask is asked about first.
@@ -174,6 +193,8 @@ impl TeamHandle {
             voided: Arc::default(),
             seen: Mutex::new(slept.seen),
             deliveries: Mutex::default(),
+            attempts: Mutex::new(slept.attempts),
+            rulebook,
             judge,
             clock,
             ahead,
@@ -257,8 +278,13 @@ impl TeamHandle {
     }
 
     /// The rules that judge this team.
-    pub fn judge(&self) -> &dyn Judge {
-        &*self.shared.judge
+    pub fn judge(&self) -> Arc<dyn Judge> {
+        self.shared.judge()
+    }
+
+    /// What was tried and refused since the server started.
+    pub fn attempts(&self) -> Attempts {
+        self.shared.attempts.lock().expect(UNPOISONED).clone()
     }
 
     /// The channels that do not take the news of an escalation, as far as this process knows.
@@ -375,6 +401,7 @@ impl Task {
             let held = Arc::strong_count(shared) > 2 || !commands.is_empty();
             (!held).then(|| Slept {
                 seen: std::mem::take(&mut *shared.seen.lock().expect(UNPOISONED)),
+                attempts: std::mem::take(&mut *shared.attempts.lock().expect(UNPOISONED)),
                 gaps_told: Some(gaps_told),
                 ahead: Some(shared.ahead),
             })
@@ -430,7 +457,7 @@ impl Task {
         let next = {
             let team = self.shared.team.read().expect(UNPOISONED);
             // What has passed was just asked about: there is nothing in it that is not decided.
-            team.next_deadline(&*self.shared.judge, now).filter(|at| *at > now)
+            team.next_deadline(&*self.shared.judge(), now).filter(|at| *at > now)
         };
         self.shared.progress.0.send_modify(|progress| progress.deadline = next);
     }
@@ -470,6 +497,7 @@ impl Task {
         };
         let stored = team.seq().0;
         *self.shared.team.write().expect(UNPOISONED) = team;
+        self.shared.appoint();
         self.shared.progress.0.send_modify(|progress| {
             progress.stored = stored;
             progress.loaded = epoch;
@@ -500,18 +528,21 @@ impl Task {
         if let Actor::Member(member) = &who {
             self.shared.seen.lock().expect(UNPOISONED).saw(member, now);
         }
-        let judge = &*self.shared.judge;
+        let judge = self.shared.judge();
         let (decision, before, at, seq, touched) = {
             let team = self.shared.team.read().expect(UNPOISONED);
-            let decision = team.handle(judge, now, &who, &command);
+            let decision = team.handle(&*judge, now, &who, &command);
             let touched = touched(&team, &decision.events);
             let before = if decision.events.is_empty() {
                 Vec::new()
             } else {
-                team.obligations_around(judge, now, touched.as_ref())
+                team.obligations_around(&*judge, now, touched.as_ref())
             };
             (decision, before, now.max(team.at()), team.seq(), touched)
         };
+        if let Err(rejection) = &decision.outcome {
+            self.shared.attempts.lock().expect(UNPOISONED).refused(who.member(), at, rejection);
+        }
         if decision.events.is_empty() {
             let outcome = match decision.outcome {
                 Ok(answer) => Ok(Done { answer, woke: Vec::new(), seq }),
@@ -522,15 +553,17 @@ impl Task {
 
         let mut rows: Vec<Row> = Vec::with_capacity(decision.events.len());
         self.fold(&who, at, &decision.events, &mut rows);
+        // What follows from another charter follows by its rules.
+        let judge = self.shared.judge();
         // Outside of the write lock: nobody who looks waits while rules are asked.
         let aftermath = {
             let team = self.shared.team.read().expect(UNPOISONED);
-            team.aftermath(judge, now, &decision.events, touched.as_ref())
+            team.aftermath(&*judge, now, &decision.events, touched.as_ref())
         };
         self.fold(&Actor::Server, at, &aftermath.events, &mut rows);
         let (last, after) = {
             let team = self.shared.team.read().expect(UNPOISONED);
-            let again = || team.obligations_around(judge, now, touched.as_ref());
+            let again = || team.obligations_around(&*judge, now, touched.as_ref());
             (team.seq(), if aftermath.events.is_empty() { aftermath.owed } else { again() })
         };
         self.expect_deadline(at);
@@ -563,6 +596,10 @@ impl Task {
             team.apply(seq, at, event);
             let (kind, schema) = (event.kind().into(), event.schema());
             rows.push(Row { seq, at, actor: who.clone(), kind, schema, body, request: None });
+        }
+        drop(team);
+        if events.iter().any(|event| matches!(event, Event::CharterAdopted(_))) {
+            self.shared.appoint();
         }
     }
 
