@@ -31,7 +31,8 @@ fn main() {
     let (running, echo) = runtime.block_on(async {
         let home = Home::create(folder.path().join(".countersign")).expect("a fresh home");
         let charter = include_str!("../tests/plays/charters/solo.toml");
-        let added = operator::add_team(&home, "charter.toml", charter.as_bytes(), folder.path()).await;
+        let file = operator::CharterFile::alone("charter.toml", charter.as_bytes(), folder.path());
+        let added = operator::add_team(&home, file).await;
         for (member, token) in added.expect("the charter is adopted").tokens {
             home.write_token(None, &member, &token).expect("it can be written");
         }

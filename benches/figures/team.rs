@@ -214,7 +214,10 @@ impl Driven {
 
 /// The next version: three files, with what is known of them.
 pub fn propose(team: &Team, proposal: usize) -> Command {
-    let current = team.review().proposal(&name(proposal)).map_or(0, |found| found.current_number());
+    let current = team
+        .review()
+        .proposal(&name(proposal))
+        .map_or(0, countersign::protocol::review::Proposal::current_number);
     let content = digest(&format!("{proposal} {current}"));
     let paths = (0..3).map(|file| format!("src/part{proposal}/{file}.rs"));
     let facts = ArtifactFacts {
