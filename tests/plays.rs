@@ -60,6 +60,89 @@ fn against_a_server_that_ends_after_each_command() {
     }
 }
 
+/// A server that begins from a snapshot and the rows after it is no other server, and neither is one whose
+/// snapshot is damaged: each has exactly the state that the whole log adds up to.
+struct Resuming {
+    stage: Coordinated,
+    restarts: usize,
+    /// Snapshots that were there, sound and damaged.
+    met: [usize; 2],
+}
+
+/// So that there are rows after most snapshots.
+const SNAPSHOT_ROWS: u64 = 3;
+
+impl Resuming {
+    fn with_charter(charter: &str) -> Self {
+        let stage = Coordinated::with_charter(charter);
+        stage.keep_snapshots(SNAPSHOT_ROWS);
+        Self { stage, restarts: 0, met: [0, 0] }
+    }
+
+    fn resume(&mut self) {
+        self.restarts += 1;
+        let (restarts, damages) = (self.restarts, self.restarts.is_multiple_of(3));
+        let there = self.stage.restart_changing(|snapshot| {
+            if damages {
+                let at = restarts * 7919 % snapshot.len();
+                snapshot[at] ^= 1;
+            }
+        });
+        self.met[usize::from(damages)] += usize::from(there);
+        let [found, replayed] = self.stage.with_replayed();
+        assert_eq!(found.1, replayed.1);
+        assert_eq!(found.0, replayed.0, "what a snapshot doesn't keep");
+    }
+}
+
+impl Stage for Resuming {
+    fn base(&self) -> Option<Files> {
+        self.stage.base()
+    }
+
+    fn act(&mut self, member: &str, act: &Act) -> Seen {
+        let seen = self.stage.act(member, act);
+        self.resume();
+        seen
+    }
+
+    fn standing(&mut self) -> Standing {
+        self.stage.standing()
+    }
+
+    fn wait(&mut self, span: Span) {
+        self.stage.wait(span);
+    }
+
+    fn away(&mut self, span: Span) {
+        self.stage.away(span);
+    }
+
+    fn restart(&mut self) {
+        self.resume();
+    }
+}
+
+impl Drop for Resuming {
+    fn drop(&mut self) {
+        if !std::thread::panicking() && self.restarts >= 9 {
+            assert!(
+                self.met.iter().all(|met| *met > 0),
+                "a play of {} steps met {:?}",
+                self.restarts,
+                self.met
+            );
+        }
+    }
+}
+
+#[test]
+fn against_a_server_that_begins_from_snapshots_sound_and_damaged() {
+    if std::env::var_os("UPDATE").is_none() {
+        play::play_all(Resuming::with_charter);
+    }
+}
+
 /// Codes that the server gives before the core is asked, or that no member of a play can meet: each with
 /// the file and the test that show it.
 const SHOWN_ELSEWHERE: &[(&str, &str, &str)] = &[

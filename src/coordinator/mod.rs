@@ -12,9 +12,14 @@
 //! top of it is refused and the team is read from its log again. If nobody can say whether a commit
 //! stored anything, the outcome is answered as unknown and the process must end: only a fresh look at
 //! the log, by the same request id, settles it.
+//!
+//! A team for which nothing is open, no deadline runs and nobody asks sleeps: its task ends, and of its state
+//! nothing stays in memory. Whoever asks for it next finds it awake.
 
+mod answered;
 mod attempts;
 pub mod clock;
+mod loading;
 pub mod notifier;
 pub mod presence;
 mod team;
@@ -22,7 +27,8 @@ pub mod token;
 mod writer;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
+use std::thread;
 
 use tokio::sync::{oneshot, watch};
 
@@ -35,7 +41,7 @@ pub use team::{Done, Refusal, RequestKey, TeamHandle};
 use crate::protocol::charter::Charter;
 use crate::protocol::name::{Actor, Digest, MemberName, TeamName};
 use crate::protocol::rule::Rulebook;
-use crate::protocol::time::Time;
+use crate::protocol::time::{Span, Time};
 use crate::protocol::{Adopt, Command};
 use crate::store::{Credential, Fault, Reader, Writer};
 use token::Token;
@@ -48,14 +54,43 @@ pub struct Coordinator {
 }
 
 struct Inner {
+    parts: Parts,
+    teams: RwLock<BTreeMap<TeamName, Slot>>,
+    /// Teams are woken one after the other, so that none gets two tasks.
+    waking: Mutex<()>,
+    /// What a log that doesn't prove itself came to, once one was found after the start.
+    damaged: watch::Sender<Option<String>>,
+    /// Live credentials by the hash of their token.
+    credentials: RwLock<BTreeMap<Digest, (TeamName, MemberName)>>,
+}
+
+/// What every team's task works with.
+#[derive(Clone)]
+struct Parts {
     writer: WriterHandle,
     reader: Arc<dyn Reader>,
     rulebook: Arc<dyn Rulebook>,
     clock: Arc<dyn Clock>,
     notifier: Arc<dyn Notifier>,
-    teams: RwLock<BTreeMap<TeamName, TeamHandle>>,
-    /// Live credentials by the hash of their token.
-    credentials: RwLock<BTreeMap<Digest, (TeamName, MemberName)>>,
+}
+
+/// A team, as far as it is in memory.
+enum Slot {
+    Awake(TeamHandle),
+    Asleep(Slept),
+}
+
+/// What stays in memory of a team that sleeps, and can't be read from its log.
+#[derive(Default)]
+struct Slept {
+    /// When its members were last heard of.
+    seen: presence::LastSeen,
+    /// What they tried.
+    attempts: Attempts,
+    /// Until when it knows in which time no server ran.
+    gaps_told: Option<Time>,
+    /// By how much its time is ahead of the clock.
+    ahead: Option<Span>,
 }
 
 /// Why a team can't be added.
@@ -93,51 +128,109 @@ impl Coordinator {
         let credentials = reader.credentials()?;
         let live = credentials.into_iter().filter(|credential| credential.revoked_at.is_none());
         let inner = Inner {
-            writer: WriterHandle::start(writer),
-            reader,
-            rulebook,
-            clock,
-            notifier,
+            parts: Parts { writer: WriterHandle::start(writer), reader, rulebook, clock, notifier },
             teams: RwLock::default(),
+            waking: Mutex::default(),
+            damaged: watch::Sender::new(None),
             credentials: RwLock::new(
                 live.map(|credential| (credential.hash, (credential.team, credential.member))).collect(),
             ),
         };
         let coordinator = Self { inner: Arc::new(inner) };
-        for team in coordinator.inner.reader.teams()? {
-            coordinator.open(&team)?;
+        let reader = coordinator.reader();
+        let names = reader.teams()?;
+        let loaded = loading::load_all(&*reader, &names)?;
+        let mut unproved = Vec::new();
+        for (name, loaded) in names.into_iter().zip(loaded) {
+            unproved.extend(loaded.snapshot.map(|begun| (name.clone(), begun)));
+            coordinator.open(name, loaded, Slept::default());
         }
+        coordinator.prove(unproved);
         Ok(coordinator)
     }
 
-    /// The team of that name.
+    /// The team of that name; it is woken where it sleeps.
     pub fn team(&self, name: &TeamName) -> Option<TeamHandle> {
-        self.inner.teams.read().expect(UNPOISONED).get(name).cloned()
+        match self.inner.teams.read().expect(UNPOISONED).get(name)? {
+            Slot::Awake(handle) => return Some(handle.clone()),
+            Slot::Asleep(_) => {}
+        }
+        self.wake(name)
     }
 
-    /// Every team, by name.
+    /// Every team, by name; all are woken.
     pub fn teams(&self) -> Vec<TeamHandle> {
-        self.inner.teams.read().expect(UNPOISONED).values().cloned().collect()
+        let names: Vec<TeamName> = self.inner.teams.read().expect(UNPOISONED).keys().cloned().collect();
+        names.iter().filter_map(|name| self.team(name)).collect()
+    }
+
+    /// Whether that team is in memory.
+    pub fn is_awake(&self, name: &TeamName) -> bool {
+        matches!(self.inner.teams.read().expect(UNPOISONED).get(name), Some(Slot::Awake(_)))
+    }
+
+    /// Reads a sleeping team's log. It is short, or has a snapshot: it was seen to when the team went to sleep.
+    fn wake(&self, name: &TeamName) -> Option<TeamHandle> {
+        let _one = self.inner.waking.lock().expect(UNPOISONED);
+        if self.is_awake(name) {
+            return self.team(name);
+        }
+        match loading::load(&*self.inner.parts.reader, name) {
+            Ok(loaded) => {
+                let slot = self.inner.teams.write().expect(UNPOISONED).remove(name);
+                let slept = match slot {
+                    Some(Slot::Asleep(slept)) => slept,
+                    _ => Slept::default(),
+                };
+                Some(self.open(name.clone(), loaded, slept))
+            }
+            Err(fault) => {
+                self.inner.found_damaged(&fault);
+                None
+            }
+        }
+    }
+
+    /// Proves what snapshots stand for, behind the server's back.
+    fn prove(&self, unproved: Vec<(TeamName, loading::Begun)>) {
+        if unproved.is_empty() {
+            return;
+        }
+        let (inner, reader) = (Arc::downgrade(&self.inner), self.reader());
+        let run = move || {
+            for (name, begun) in unproved {
+                let goes_on = || inner.strong_count() > 0;
+                if let Err(fault) = loading::prove_rest(&*reader, &name, begun, goes_on)
+                    && let Some(inner) = inner.upgrade()
+                {
+                    return inner.found_damaged(&fault);
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("proof".to_owned()).spawn(run);
+        thread.expect("a process that starts can have a thread");
     }
 
     /// The log, for those who list and verify it.
     pub fn reader(&self) -> Arc<dyn Reader> {
-        self.inner.reader.clone()
+        self.inner.parts.reader.clone()
     }
 
     /// The clock.
     pub fn clock(&self) -> Arc<dyn Clock> {
-        self.inner.clock.clone()
+        self.inner.parts.clock.clone()
     }
 
     /// Adds a team with its first charter. Members get their tokens with
     /// [`issue_token`](Self::issue_token).
     pub async fn add_team(&self, adopt: Adopt) -> Result<TeamHandle, AddTeamError> {
         let name = adopt.charter.team.clone();
-        let at = self.inner.clock.now();
-        let (team, created) = (name.clone(), self.inner.writer.ask(move |writer| writer.add_team(&name, at)));
+        let at = self.inner.parts.clock.now();
+        let (team, created) =
+            (name.clone(), self.inner.parts.writer.ask(move |writer| writer.add_team(&name, at)));
         created.await?;
-        let handle = self.open(&team)?;
+        let loaded = loading::load(&*self.inner.parts.reader, &team)?;
+        let handle = self.open(team, loaded, Slept::default());
         let adopted = handle.submit(Actor::Operator, Command::Adopt(Box::new(adopt)), None).await;
         adopted.map_err(|refusal| AddTeamError::Adopt(refusal.to_string()))?;
         Ok(handle)
@@ -155,14 +248,14 @@ impl Coordinator {
             hash: token.hash(),
             team: team.clone(),
             member: member.clone(),
-            issued_at: self.inner.clock.now(),
+            issued_at: self.inner.parts.clock.now(),
             revoked_at: None,
         };
         let stored = credential.clone();
         let store = move |writer: &mut dyn Writer| {
             if keep { writer.add_credential(&stored) } else { writer.replace_credentials(&stored) }
         };
-        self.inner.writer.ask(store).await?;
+        self.inner.parts.writer.ask(store).await?;
         let mut credentials = self.inner.credentials.write().expect(UNPOISONED);
         if !keep {
             credentials.retain(|_, known| (&known.0, &known.1) != (team, member));
@@ -174,14 +267,14 @@ impl Coordinator {
 
     /// Ends every token of a member; says how many.
     pub async fn revoke_tokens(&self, team: &TeamName, member: &MemberName) -> Result<usize, Fault> {
-        let (at, ended, of) = (self.inner.clock.now(), team.clone(), member.clone());
+        let (at, ended, of) = (self.inner.parts.clock.now(), team.clone(), member.clone());
         // From here on they are refused, also while the store is still writing it down.
         self.inner
             .credentials
             .write()
             .expect(UNPOISONED)
             .retain(|_, known| (&known.0, &known.1) != (team, member));
-        self.inner.writer.ask(move |writer| writer.revoke_credentials(&ended, &of, at)).await
+        self.inner.parts.writer.ask(move |writer| writer.revoke_credentials(&ended, &of, at)).await
     }
 
     /// Who that token speaks for, if anybody. A member that the charter no longer has is nobody.
@@ -194,23 +287,69 @@ impl Coordinator {
         known.then_some((handle, member))
     }
 
-    /// Resolves once nobody can say any longer whether a commit was stored: the process must end.
+    /// Resolves once nobody can say any longer whether a commit was stored, or a log doesn't prove itself: the
+    /// process must end.
     pub async fn broken(&self) -> String {
-        self.inner.writer.broken().await
+        let mut damaged = self.inner.damaged.subscribe();
+        tokio::select! {
+            what = self.inner.parts.writer.broken() => what,
+            Ok(what) = damaged.wait_for(Option::is_some) => what.clone().unwrap_or_default(),
+        }
     }
 
-    /// Takes no more commands, commits what is queued, and closes the store.
+    /// Takes no more commands, commits what is queued, keeps snapshots where they are worth it, and closes the
+    /// store.
     pub async fn shutdown(self) {
-        self.inner.writer.close().await;
+        // What was queued is stored then, so that snapshots have all of it. A writer that has ended keeps none.
+        if self.inner.parts.writer.ask(|_| Ok(())).await.is_ok() {
+            let inner = self.inner.clone();
+            let kept = tokio::task::spawn_blocking(move || inner.keep_snapshots()).await;
+            if kept.is_err() {
+                tracing::error!("keeping the snapshots ended by a panic");
+            }
+        }
+        self.inner.parts.writer.close().await;
     }
 
-    fn open(&self, name: &TeamName) -> Result<TeamHandle, Fault> {
-        let Inner { writer, reader, rulebook, clock, notifier, .. } = &*self.inner;
-        let (writer, reader, rulebook) = (writer.clone(), reader.clone(), rulebook.clone());
-        let (clock, notifier) = (clock.clone(), notifier.clone());
-        let handle = TeamHandle::open(name.clone(), writer, reader, rulebook, clock, notifier)?;
-        self.inner.teams.write().expect(UNPOISONED).insert(name.clone(), handle.clone());
-        Ok(handle)
+    fn open(&self, name: TeamName, loaded: loading::Loaded, slept: Slept) -> TeamHandle {
+        let (parts, coordinator) = (self.inner.parts.clone(), Arc::downgrade(&self.inner));
+        let handle = TeamHandle::open(name.clone(), loaded, slept, parts, coordinator);
+        self.inner.teams.write().expect(UNPOISONED).insert(name, Slot::Awake(handle.clone()));
+        handle
+    }
+}
+
+impl Inner {
+    fn found_damaged(&self, fault: &Fault) {
+        tracing::error!(%fault, "a log does not prove itself; the process must end");
+        self.damaged.send_replace(Some(fault.to_string()));
+    }
+
+    fn keep_snapshots(&self) {
+        // The next start is to read a damaged log from its first row.
+        if self.damaged.borrow().is_some() {
+            return;
+        }
+        let teams = self.teams.read().expect(UNPOISONED);
+        let awake: Vec<TeamHandle> = teams
+            .values()
+            .filter_map(|slot| match slot {
+                Slot::Awake(handle) => Some(handle.clone()),
+                Slot::Asleep(_) => None,
+            })
+            .collect();
+        drop(teams);
+        awake.iter().for_each(|team| team.keep_snapshot(&*self.parts.reader));
+    }
+
+    /// Lets go of a team, unless somebody still holds it or asks it something: `task_ends` says whether its
+    /// inbox is empty, and gives what stays.
+    fn put_to_sleep(&self, name: &TeamName, task_ends: impl FnOnce() -> Option<Slept>) -> bool {
+        // Nobody gets at a handle while this is held.
+        let mut teams = self.teams.write().expect(UNPOISONED);
+        let Some(slept) = task_ends() else { return false };
+        teams.insert(name.clone(), Slot::Asleep(slept));
+        true
     }
 }
 

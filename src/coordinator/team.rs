@@ -1,16 +1,18 @@
 //! One team's task: it alone decides for its team, one command after the other.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, RwLock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock, Weak};
 
-use serde::{Deserialize, Serialize};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
+use super::answered::{Recent, decode, encode};
 use super::attempts::Attempts;
+use super::loading::{self, Loaded};
 use super::notifier::{Deliveries, Failing, Notice, Notifier};
 use super::presence::{LastSeen, Wake};
 use super::writer::{Queued, WriterHandle};
-use super::{Clock, Progress, Progressing, Reply, UNPOISONED};
+use super::{Clock, Inner, Parts, Progress, Progressing, Reply, Slept, UNPOISONED};
 use crate::protocol::deadline::ServerResumed;
 use crate::protocol::escalation::{Escalated, ReportSent};
 use crate::protocol::name::{Actor, Digest, EscalationId, MemberName, ProposalName, Seq, TeamName};
@@ -23,12 +25,13 @@ use crate::store::{Batch, Fault, Reader, Request, Row};
 /// How many commands of one team wait to be decided before callers wait.
 const INBOX_MAX: usize = 1024;
 
-/// Rows that are read at a time when a log is replayed.
-const REPLAY_ROWS: usize = 4096;
+/// A running team keeps a snapshot after so many times the rows that are worth one.
+const SNAPSHOT_EVERY: u64 = 10;
 
-/// Requests whose answers are kept in memory; older ones are looked up in the log. More than can wait
-/// for a commit, so that one is always in the one or in the other.
-const REQUESTS_KEPT: usize = 8192;
+/// How long a team for which nothing is open stays in memory after it was last asked something; and after
+/// the start, if nobody asks at all.
+const IDLE: Span = Span::seconds(10 * 60);
+const UNASKED: Span = Span::seconds(1);
 
 /// What settles a repeated request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,23 +88,6 @@ pub enum Refusal {
     Ended,
 }
 
-/// The stored form of an answer: with whom it woke, so that a repeated request gets the very same.
-#[derive(Serialize, Deserialize)]
-struct StoredAnswer {
-    #[serde(flatten)]
-    answer: Answer,
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    woke: Vec<StoredWake>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct StoredWake {
-    member: MemberName,
-    presence: String,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    since: Option<Time>,
-}
-
 /// One team. Cheap to clone; all clones are one.
 #[derive(Clone)]
 pub struct TeamHandle {
@@ -116,6 +102,8 @@ struct Shared {
     team: RwLock<Team>,
     /// How far the log is.
     progress: Progressing,
+    /// Wakes the task where what it decided is void, so that it isn't woken by every commit.
+    voided: Arc<Notify>,
     seen: Mutex<LastSeen>,
     deliveries: Mutex<Deliveries>,
     attempts: Mutex<Attempts>,
@@ -126,12 +114,38 @@ struct Shared {
     /// By how much the log was ahead of the clock when it was opened: a wall clock that was set back
     /// must not stop the team's time.
     ahead: Span,
+    /// The row of the last snapshot; 0 for none.
+    snapshot: AtomicU64,
 }
 
 impl Shared {
     /// The team's time: it goes on from the last event, whatever the wall clock says.
     fn now(&self) -> Time {
         self.clock.now() + self.ahead
+    }
+
+    /// Whether all that was decided is stored.
+    fn is_settled(&self, team: &Team) -> bool {
+        let progress = self.progress.1.borrow();
+        progress.stored == team.seq().0 && progress.loaded == progress.epoch
+    }
+
+    fn rows_since_snapshot(&self, team: &Team) -> u64 {
+        team.seq().0.saturating_sub(self.snapshot.load(Ordering::Relaxed))
+    }
+
+    /// Keeps a snapshot of what is stored. Says whether it did.
+    fn keep(&self, reader: &dyn Reader, name: &TeamName, team: &Team) -> bool {
+        match loading::keep(reader, name, team) {
+            Ok(()) => {
+                self.snapshot.fetch_max(team.seq().0, Ordering::Relaxed);
+                true
+            }
+            Err(fault) => {
+                tracing::warn!(team = %name, %fault, "no snapshot was kept; the next start takes longer");
+                false
+            }
+        }
     }
 
     fn judge(&self) -> Arc<dyn Judge> {
@@ -157,31 +171,34 @@ struct Submitted {
 }
 
 impl TeamHandle {
-    /// Replays the team's log and starts its task.
+    /// Starts the team's task.
     pub(super) fn open(
         name: TeamName,
-        writer: WriterHandle,
-        reader: Arc<dyn Reader>,
-        rulebook: Arc<dyn Rulebook>,
-        clock: Arc<dyn Clock>,
-        notifier: Arc<dyn Notifier>,
-    ) -> Result<Self, Fault> {
-        let team = replay(&*reader, &name)?;
+        loaded: Loaded,
+        slept: Slept,
+        parts: Parts,
+        coordinator: Weak<Inner>,
+    ) -> Self {
+        let Loaded { team, snapshot } = loaded;
+        let Parts { writer, reader, rulebook, clock, notifier } = parts;
         let judge = RwLock::new(judge_of(&*rulebook, &team));
-        let ahead = team.at() - clock.now();
+        let ahead = slept.ahead.unwrap_or_else(|| team.at() - clock.now());
+        let sleeps_at = clock.now() + UNASKED;
         // What passed while nobody was there to ask is asked about first.
         let deadline = Some(Time(i64::MIN));
         let progress = watch::channel(Progress { stored: team.seq().0, deadline, ..Progress::default() });
         let shared = Arc::new(Shared {
             team: RwLock::new(team),
             progress,
-            seen: Mutex::default(),
+            voided: Arc::default(),
+            seen: Mutex::new(slept.seen),
             deliveries: Mutex::default(),
-            attempts: Mutex::default(),
+            attempts: Mutex::new(slept.attempts),
             rulebook,
             judge,
             clock,
             ahead,
+            snapshot: AtomicU64::new(snapshot.map_or(0, |begun| begun.seq.0)),
         });
         let (inbox, commands) = mpsc::channel(INBOX_MAX);
         let handle = Self { name: name.clone(), inbox, shared: shared.clone() };
@@ -196,10 +213,20 @@ impl TeamHandle {
             epoch: 0,
             unreadable: false,
             performing: BTreeSet::new(),
-            gaps_told: Time(i64::MIN),
+            gaps_told: slept.gaps_told.unwrap_or(Time(i64::MIN)),
+            coordinator,
+            sleeps_at,
         };
         tokio::spawn(task.run(commands));
-        Ok(handle)
+        handle
+    }
+
+    /// Keeps a snapshot, where all of the team is stored and there is enough that the last one doesn't have.
+    pub(super) fn keep_snapshot(&self, reader: &dyn Reader) {
+        let team = self.shared.team.read().expect(UNPOISONED);
+        if self.shared.is_settled(&team) && self.shared.rows_since_snapshot(&team) >= rows_between(reader) {
+            self.shared.keep(reader, &self.name, &team);
+        }
     }
 
     /// The team's name.
@@ -273,23 +300,6 @@ impl TeamHandle {
     }
 }
 
-/// Replays a whole log.
-fn replay(reader: &dyn Reader, name: &TeamName) -> Result<Team, Fault> {
-    let mut team = Team::new();
-    loop {
-        let rows = reader.rows(name, Seq(team.seq().0 + 1), REPLAY_ROWS)?;
-        for row in &rows {
-            let event = Event::decode(&row.kind, row.schema, &row.body).map_err(|unreadable| {
-                Fault::Damaged { team: name.clone(), seq: row.seq, what: unreadable.to_string() }
-            })?;
-            team.apply(row.seq, row.at, &event);
-        }
-        if rows.len() < REPLAY_ROWS {
-            return Ok(team);
-        }
-    }
-}
-
 struct Task {
     name: TeamName,
     shared: Arc<Shared>,
@@ -307,6 +317,9 @@ struct Task {
     performing: BTreeSet<Effect>,
     /// Until when the team knows in which time no server ran, by the clock.
     gaps_told: Time,
+    coordinator: Weak<Inner>,
+    /// When it may go to sleep, by the clock.
+    sleeps_at: Time,
 }
 
 impl Task {
@@ -314,20 +327,28 @@ impl Task {
         // What a log from before its rule holds is repaired before anything is done for it.
         self.pass_time().await;
         self.perform_effects();
-        let clock = self.shared.clock.clone();
-        let mut progress = self.shared.progress.1.clone();
+        let (clock, voided) = (self.shared.clock.clone(), self.shared.voided.clone());
+        // A wait for the same moment is kept from one command to the next.
+        let mut timer = (self.wakes_at(), clock.wait_until(self.wakes_at()));
         loop {
-            let epoch = self.epoch;
+            if timer.0 != self.wakes_at() {
+                timer = (self.wakes_at(), clock.wait_until(self.wakes_at()));
+            }
             let submitted = tokio::select! {
                 submitted = commands.recv() => submitted,
                 // Whoever only looks must not wait for the next command.
-                // What was waited for is let go at once: it holds a lock that catching up takes.
-                true = async { progress.wait_for(|progress| progress.epoch != epoch).await.is_ok() }, if !self.unreadable => {
+                () = voided.notified(), if !self.unreadable => {
                     self.catch_up();
                     continue;
                 }
-                () = clock.wait_until(self.wakes_at()), if self.deadline().is_some() && !self.unreadable => {
-                    self.pass_time().await;
+                () = &mut timer.1, if !self.unreadable && (self.deadline().is_some() || self.is_quiet()) => {
+                    // It is over, and not to be waited for once more.
+                    timer = (Time(i64::MIN), clock.wait_until(Time(i64::MAX)));
+                    if self.deadline().is_some() {
+                        self.pass_time().await;
+                    } else if self.fall_asleep(&mut commands).await {
+                        return;
+                    }
                     continue;
                 }
             };
@@ -337,6 +358,8 @@ impl Task {
                 None => {
                     self.pass_time().await;
                     self.decide(submitted).await;
+                    self.sleeps_at = clock.now() + IDLE;
+                    self.keep_snapshot_at_times();
                 }
             }
         }
@@ -347,9 +370,73 @@ impl Task {
         self.shared.progress.1.borrow().deadline
     }
 
-    /// The same by the clock.
+    /// The same by the clock; where there is no deadline, when it may go to sleep.
     fn wakes_at(&self) -> Time {
-        Time(self.deadline().unwrap_or_default().0.saturating_sub(self.shared.ahead.0))
+        self.deadline().map_or(self.sleeps_at, |at| Time(at.0.saturating_sub(self.shared.ahead.0)))
+    }
+
+    /// Whether nothing is open that time or the world could move.
+    fn is_quiet(&self) -> bool {
+        let team = self.shared.team.read().expect(UNPOISONED);
+        self.performing.is_empty() && team.is_quiet()
+    }
+
+    /// Lets the team go out of memory. Says whether it did: then this task is over.
+    async fn fall_asleep(&mut self, commands: &mut mpsc::Receiver<Submitted>) -> bool {
+        self.sleeps_at = self.shared.clock.now() + IDLE;
+        let (shared, reader, name) = (self.shared.clone(), self.reader.clone(), self.name.clone());
+        // Only this task decides, so that nothing is added meanwhile.
+        let saved = tokio::task::spawn_blocking(move || {
+            let team = shared.team.read().expect(UNPOISONED);
+            let short = shared.rows_since_snapshot(&team) < rows_between(&*reader);
+            shared.is_settled(&team) && (short || shared.keep(&*reader, &name, &team))
+        });
+        if !saved.await.unwrap_or(false) {
+            return false;
+        }
+        let Some(coordinator) = self.coordinator.upgrade() else { return false };
+        let (shared, gaps_told) = (&self.shared, self.gaps_told);
+        coordinator.put_to_sleep(&self.name, || {
+            // This task's, and that of the handle that the coordinator has.
+            let held = Arc::strong_count(shared) > 2 || !commands.is_empty();
+            (!held).then(|| Slept {
+                seen: std::mem::take(&mut *shared.seen.lock().expect(UNPOISONED)),
+                attempts: std::mem::take(&mut *shared.attempts.lock().expect(UNPOISONED)),
+                gaps_told: Some(gaps_told),
+                ahead: Some(shared.ahead),
+            })
+        })
+    }
+
+    /// Keeps a snapshot in the background once the log has grown enough.
+    fn keep_snapshot_at_times(&self) {
+        let every = rows_between(&*self.reader).saturating_mul(SNAPSHOT_EVERY);
+        let (team, last) = {
+            let team = self.shared.team.read().expect(UNPOISONED);
+            if self.shared.rows_since_snapshot(&team) < every {
+                return;
+            }
+            // The next one is due so much later, whatever becomes of this one.
+            (team.clone(), self.shared.snapshot.swap(team.seq().0, Ordering::Relaxed))
+        };
+        let (shared, reader, name) = (self.shared.clone(), self.reader.clone(), self.name.clone());
+        let epoch = self.epoch;
+        tokio::spawn(async move {
+            let mut progress = shared.progress.1.clone();
+            let seq = team.seq().0;
+            let stored =
+                progress.wait_for(|progress| progress.stored >= seq || progress.epoch != epoch).await;
+            let stored = stored.is_ok_and(|progress| progress.epoch == epoch);
+            let kept = stored && {
+                let shared = shared.clone();
+                let keep = move || shared.keep(&*reader, &name, &team);
+                tokio::task::spawn_blocking(keep).await.unwrap_or(false)
+            };
+            if !kept {
+                // Not while a later one is there.
+                let _ = shared.snapshot.compare_exchange(seq, last, Ordering::Relaxed, Ordering::Relaxed);
+            }
+        });
     }
 
     /// What is late by now came before whatever is asked now: the team decides what comes of it, once it
@@ -400,8 +487,8 @@ impl Task {
         if epoch == self.epoch {
             return None;
         }
-        let team = match replay(&*self.reader, &self.name) {
-            Ok(team) => team,
+        let team = match loading::load(&*self.reader, &self.name) {
+            Ok(loaded) => loaded.team,
             Err(fault) => {
                 tracing::error!(team = %self.name, %fault, "the log can't be read");
                 self.unreadable = true;
@@ -550,6 +637,7 @@ impl Task {
         let queued = Queued {
             batch,
             progress: self.shared.progress.0.clone(),
+            voided: self.shared.voided.clone(),
             decided_in: self.epoch,
             reply: Some((reply, outcome)),
         };
@@ -677,6 +765,10 @@ impl Performing {
     }
 }
 
+fn rows_between(reader: &dyn Reader) -> u64 {
+    reader.snapshots().rows_between()
+}
+
 /// A proposal around which these events can have changed what is owed.
 fn touched(team: &Team, events: &[Event]) -> Option<ProposalName> {
     events.iter().find_map(|event| match event {
@@ -704,51 +796,4 @@ fn touched(team: &Team, events: &[Event]) -> Option<ProposalName> {
 fn around(team: &Team, opened: &Escalated) -> Option<ProposalName> {
     let proposal = opened.proposal.clone();
     proposal.or_else(|| team.circle_of(opened).and_then(|circle| circle.proposals.first().cloned()))
-}
-
-fn encode(done: &Done) -> String {
-    let woke = done.woke.iter().map(|wake| StoredWake {
-        member: wake.member.clone(),
-        presence: wake.presence.as_str().to_owned(),
-        since: wake.since,
-    });
-    let stored = StoredAnswer { answer: done.answer.clone(), woke: woke.collect() };
-    serde_json::to_string(&stored).expect("an answer has string keys and no failing part")
-}
-
-/// The answer as it was first given; nothing where a newer version wrote a form that this one does
-/// not know.
-fn decode(stored: &str, seq: Seq) -> Option<Done> {
-    let stored: StoredAnswer = serde_json::from_str(stored).ok()?;
-    let woke = stored.woke.into_iter().map(|wake| Wake {
-        member: wake.member,
-        outcome: super::WakeOutcome::Stored,
-        presence: super::Presence::named(&wake.presence),
-        since: wake.since,
-    });
-    Some(Done { answer: stored.answer, woke: woke.collect(), seq })
-}
-
-/// The latest accepted requests.
-#[derive(Default)]
-struct Recent {
-    answers: BTreeMap<(Actor, String), (Digest, Done)>,
-    order: VecDeque<(Actor, String)>,
-}
-
-impl Recent {
-    fn get(&self, who: &Actor, id: &str) -> Option<&(Digest, Done)> {
-        self.answers.get(&(who.clone(), id.to_owned()))
-    }
-
-    fn keep(&mut self, who: Actor, key: RequestKey, done: Done) {
-        let name = (who, key.id);
-        self.answers.insert(name.clone(), (key.digest, done));
-        self.order.push_back(name);
-        if self.order.len() > REQUESTS_KEPT
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.answers.remove(&oldest);
-        }
-    }
 }

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::thread;
 
-use tokio::sync::{Mutex, mpsc, oneshot, watch};
+use tokio::runtime::Handle;
+use tokio::sync::{Mutex, Notify, mpsc, oneshot, watch};
 
 use super::team::{Done, Refusal};
 use super::{Progress, Reply};
@@ -12,6 +13,9 @@ use crate::store::{Batch, CommitFault, Fault, Writer};
 
 /// How many batches one transaction takes at most.
 const BATCHES_MAX: usize = 256;
+
+/// From how many answers on they are given within the runtime.
+const TOLD_WITHIN: usize = 4;
 
 /// How many queued batches make a team's task wait.
 const QUEUE_MAX: usize = 4096;
@@ -22,6 +26,8 @@ pub(super) struct Queued {
     pub(super) batch: Option<Batch>,
     /// How far its team's log is.
     pub(super) progress: watch::Sender<Progress>,
+    /// Wakes its team's task where what it decided is void.
+    pub(super) voided: Arc<Notify>,
     /// The epoch in which it was decided.
     pub(super) decided_in: u64,
     /// Whom to tell, and what.
@@ -48,7 +54,8 @@ impl WriterHandle {
     pub(super) fn start(writer: Box<dyn Writer>) -> Self {
         let (queue, messages) = mpsc::channel(QUEUE_MAX);
         let (broke, broken) = watch::channel(None);
-        let run = move || run(writer, messages, &broke);
+        let runtime = Handle::current();
+        let run = move || run(writer, messages, &broke, &runtime);
         let thread = thread::Builder::new().name("writer".to_owned()).spawn(run);
         let thread = thread.expect("a process that starts can have a thread");
         Self { queue, broken, thread: Arc::new(Mutex::new(Some(thread))) }
@@ -104,6 +111,7 @@ fn run(
     mut writer: Box<dyn Writer>,
     mut messages: mpsc::Receiver<Message>,
     broke: &watch::Sender<Option<String>>,
+    runtime: &Handle,
 ) {
     let mut taken = Vec::with_capacity(BATCHES_MAX);
     while messages.blocking_recv_many(&mut taken, BATCHES_MAX) > 0 {
@@ -113,7 +121,7 @@ fn run(
                 Message::Commit(item) => queued.push(*item),
                 Message::Ask(task) => {
                     // What was queued before it comes before it.
-                    if let Err(unknown) = commit(&mut *writer, std::mem::take(&mut queued)) {
+                    if let Err(unknown) = commit(&mut *writer, std::mem::take(&mut queued), runtime) {
                         return end(unknown, messages, broke);
                     }
                     task(&mut *writer);
@@ -121,7 +129,7 @@ fn run(
                 Message::Close => messages.close(),
             }
         }
-        if let Err(unknown) = commit(&mut *writer, queued) {
+        if let Err(unknown) = commit(&mut *writer, queued, runtime) {
             return end(unknown, messages, broke);
         }
     }
@@ -140,7 +148,7 @@ fn end(unknown: String, mut messages: mpsc::Receiver<Message>, broke: &watch::Se
 }
 
 /// Commits in one transaction and answers. Fails only where the outcome is unknown.
-fn commit(writer: &mut dyn Writer, queued: Vec<Queued>) -> Result<(), String> {
+fn commit(writer: &mut dyn Writer, queued: Vec<Queued>, runtime: &Handle) -> Result<(), String> {
     let (live, void): (Vec<_>, Vec<_>) =
         queued.into_iter().partition(|item| item.progress.borrow().epoch == item.decided_in);
     for item in void {
@@ -172,6 +180,7 @@ fn commit(writer: &mut dyn Writer, queued: Vec<Queued>) -> Result<(), String> {
             return Err(reason);
         }
     };
+    let mut answers = Vec::with_capacity(waiting.len());
     for (item, has_events) in waiting {
         // An answer without events has waited for those before it, and has no outcome of its own.
         match if has_events { outcomes.next() } else { None } {
@@ -180,10 +189,10 @@ fn commit(writer: &mut dyn Writer, queued: Vec<Queued>) -> Result<(), String> {
                 let reason = "what it was decided on could not be stored".to_owned();
                 answer(item.reply, Some(&Refusal::NotStored { reason }));
             }
-            None => answer(item.reply, None),
+            None => answers.extend(item.reply),
             Some(Ok(head)) => {
                 item.progress.send_modify(|progress| progress.stored = head.seq.0);
-                answer(item.reply, None);
+                answers.extend(item.reply);
             }
             Some(Err(refused)) => {
                 tracing::warn!(%refused, "a batch was not appended");
@@ -191,7 +200,17 @@ fn commit(writer: &mut dyn Writer, queued: Vec<Queued>) -> Result<(), String> {
             }
         }
     }
+    give(answers, runtime);
     Ok(())
+}
+
+/// Tells those who wait what came of it.
+fn give(answers: Vec<(Reply, Result<Done, Refusal>)>, runtime: &Handle) {
+    let many = answers.len() >= TOLD_WITHIN;
+    let all = move || answers.into_iter().for_each(|answered| answer(Some(answered), None));
+    // To wake a task from outside of the runtime costs a lock, and often a system call. Where there are many, one
+    // task is woken that wakes the others from within.
+    if many { drop(runtime.spawn(async move { all() })) } else { all() }
 }
 
 impl Queued {
@@ -199,6 +218,7 @@ impl Queued {
     fn void(self, refusal: &Refusal) {
         let next = self.decided_in + 1;
         self.progress.send_modify(|progress| progress.epoch = progress.epoch.max(next));
+        self.voided.notify_one();
         answer(self.reply, Some(refusal));
     }
 }

@@ -35,16 +35,17 @@ pub struct ServerResumed {
 }
 
 /// What moves deadlines.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Deadlines {
     /// Stretches in which no server ran, oldest first.
     away: Vec<(Time, Time)>,
     /// What a person decided about what was overdue, by obligation and member.
+    #[serde(with = "super::snapshot::pairs")]
     decided: BTreeMap<(String, MemberName), Decided>,
 }
 
 /// What a person decided about something overdue, and when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Decided {
     at: Time,
     /// Whether it counts anew from then on, or there is no deadline any longer.

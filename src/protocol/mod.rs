@@ -34,6 +34,7 @@ pub mod rejection;
 pub mod review;
 pub mod rule;
 pub mod secret;
+mod snapshot;
 mod team;
 pub mod time;
 pub mod waiting;

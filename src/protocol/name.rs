@@ -516,7 +516,8 @@ numbered! {
 }
 
 /// A place in the log: 1 is a team's first event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Seq(pub u64);
 
 impl fmt::Display for Seq {

@@ -67,7 +67,7 @@ pub struct RecoveryFired {
 }
 
 /// How often each patch fired, and on what.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recoveries {
     fired: BTreeMap<Patch, u64>,
     /// Each hole is told once.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::adoption::{self, Revise};
 use super::answer::Answer;
 use super::charter::Charter;
@@ -21,7 +23,7 @@ use super::rule::{Judge, OwnRule};
 use super::time::Time;
 
 /// The charter in force.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Adopted {
     /// 1, 2, 3…
     pub revision: u32,
@@ -125,13 +127,15 @@ pub(super) struct Ask<'a> {
 }
 
 /// One team, as its log says.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Team {
     seq: Seq,
     at: Time,
     adopted: Option<Adopted>,
     /// Every charter that was ever in force, oldest first.
     revisions: Vec<Adopted>,
+    /// Compiled from the charter in force.
+    #[serde(skip)]
     ownership: Ownership,
     review: Review,
     escalations: Escalations,
@@ -196,6 +200,12 @@ impl Team {
         let proposal = opened.proposal.as_ref().and_then(|name| self.review.proposal(name));
         let circle = proposal.map(|proposal| &proposal.circle).or(opened.circle.as_ref());
         circle.and_then(|name| self.review.circle(name))
+    }
+
+    /// Compiles what isn't kept in a snapshot.
+    pub(super) fn compile(&mut self) {
+        self.ownership =
+            self.adopted.as_ref().map(|adopted| Ownership::of(&adopted.charter)).unwrap_or_default();
     }
 
     pub(super) fn ownership(&self) -> &Ownership {
@@ -339,6 +349,14 @@ impl Team {
         }
         self.set_due(&mut owed);
         owed
+    }
+
+    /// Whether nothing is open that time or the world could move: all circles are final, no person is asked
+    /// anything, and the server owes nothing.
+    pub fn is_quiet(&self) -> bool {
+        !self.review.circles().any(Circle::is_open)
+            && self.escalations.open().next().is_none()
+            && self.effects().is_empty()
     }
 
     /// What the server owes the world.

@@ -8,9 +8,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::chain::{self, Link, Tail};
+use super::snapshot::{self, Snapshot, Snapshots};
 use super::sqlite::{SqliteStore, home};
 use super::{Batch, CommitFault, Credential, Fault, Head, Reader, Refused, Request, Row, Writer};
-use crate::protocol::name::{Actor, MemberName, Seq, TeamName};
+use crate::protocol::name::{Actor, Digest, MemberName, Seq, TeamName};
 use crate::protocol::time::Time;
 
 /// What the next commit comes to, instead of success.
@@ -34,6 +35,9 @@ pub struct MemoryStore {
 struct State {
     teams: BTreeMap<TeamName, Log>,
     credentials: Vec<Credential>,
+    snapshots: BTreeMap<TeamName, Vec<u8>>,
+    /// After how many rows a snapshot is worth its while; never, where nobody asked for them.
+    rows_between: Option<u64>,
     next_commit: Option<NextCommit>,
     /// Counts the writers: those but the newest were superseded.
     writers: u64,
@@ -53,6 +57,16 @@ impl MemoryStore {
     /// An empty store.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Has snapshots kept whenever a log has grown by so many rows.
+    pub fn keep_snapshots(&self, rows_between: u64) {
+        self.locked().rows_between = Some(rows_between);
+    }
+
+    /// Changes the kept snapshot of that team, as a failing disk or a person does. Says whether there was one.
+    pub fn change_snapshot(&self, team: &TeamName, change: impl FnOnce(&mut Vec<u8>)) -> bool {
+        self.locked().snapshots.get_mut(team).map(change).is_some()
     }
 
     /// Opens it for writing, as a server does that starts: what the last commit came to is settled,
@@ -223,6 +237,27 @@ pub struct MemoryReader {
     store: MemoryStore,
 }
 
+impl Snapshots for MemoryStore {
+    fn rows_between(&self) -> u64 {
+        self.locked().rows_between.unwrap_or(u64::MAX)
+    }
+
+    fn load(&self, team: &TeamName) -> Option<Snapshot> {
+        let kept = self.locked().snapshots.get(team).cloned()?;
+        snapshot::decode(team, kept)
+    }
+
+    fn keep(&self, team: &TeamName, snapshot: &Snapshot) -> Result<(), Fault> {
+        self.locked().snapshots.insert(team.clone(), snapshot::encode(team, snapshot));
+        Ok(())
+    }
+
+    fn forget(&self, team: &TeamName) -> Result<(), Fault> {
+        self.locked().snapshots.remove(team);
+        Ok(())
+    }
+}
+
 impl MemoryReader {
     fn log<T>(&self, team: &TeamName, read: impl FnOnce(&Log) -> Result<T, Fault>) -> Result<T, Fault> {
         let state = self.store.locked();
@@ -255,6 +290,18 @@ impl Reader for MemoryReader {
                 })
                 .collect()
         })
+    }
+
+    fn chain_at(&self, team: &TeamName, seq: Seq) -> Result<Option<Digest>, Fault> {
+        let at = |log: &Log| match seq {
+            Seq(0) => Some(Tail::empty(team).link),
+            _ => log.rows.iter().find(|(row, _)| row.seq == seq).map(|(_, link)| *link),
+        };
+        self.log(team, |log| Ok(at(log).map(|link| link.digest())))
+    }
+
+    fn snapshots(&self) -> &dyn Snapshots {
+        &self.store
     }
 
     fn request(&self, team: &TeamName, actor: &Actor, id: &str) -> Result<Option<Request>, Fault> {

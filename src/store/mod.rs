@@ -5,12 +5,15 @@
 //! each chain is witnessed outside the database, so that a flipped byte or a cut tail is refused by
 //! name and place, never silently shorter.
 //!
+//! [Snapshots](snapshot) of what a log added up to stand beside it, as a cache.
+//!
 //! One writer commits what all teams have queued in one transaction ([`Writer::commit`]); readers
 //! never block it. Two stores stand behind the same traits: [`memory`] for tests, with faults on
 //! demand, and [`sqlite`].
 
 pub mod chain;
 pub mod memory;
+pub mod snapshot;
 pub mod sqlite;
 
 use std::borrow::Cow;
@@ -18,6 +21,7 @@ use std::path::Path;
 
 use crate::protocol::name::{Actor, Digest, MemberName, Seq, TeamName};
 use crate::protocol::time::Time;
+use snapshot::Snapshots;
 
 /// One event as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -222,6 +226,12 @@ pub trait Reader: Send + Sync {
     /// Rows of that team from `from` on, in order, `limit` at most, each proved against the chain
     /// (the row before `from` is taken as it stands).
     fn rows(&self, team: &TeamName, from: Seq, limit: usize) -> Result<Vec<Row>, Fault>;
+
+    /// The chain up to and with that row, as it stands; nothing where there is no such row.
+    fn chain_at(&self, team: &TeamName, seq: Seq) -> Result<Option<Digest>, Fault>;
+
+    /// Where snapshots of the logs are kept.
+    fn snapshots(&self) -> &dyn Snapshots;
 
     /// The request of that id which this actor made before, if any.
     fn request(&self, team: &TeamName, actor: &Actor, id: &str) -> Result<Option<Request>, Fault>;

@@ -14,7 +14,9 @@ use countersign::protocol::name::{Actor, Digest, Malformed, ProposalName, Seq, V
 use countersign::protocol::referee::CalledOut;
 use countersign::protocol::review::{self, NamedPlace, Requirement, Run, requirement};
 use countersign::protocol::time::{Span, Time};
-use countersign::protocol::{Adopt, Answer, Command, Effect, Team, Violation, adoption, charter, secret};
+use countersign::protocol::{
+    Adopt, Answer, Command, Effect, Event, Team, Violation, adoption, charter, secret,
+};
 use countersign::store::Reader;
 use countersign::store::memory::MemoryStore;
 use sha2::{Digest as _, Sha256};
@@ -314,6 +316,31 @@ fn secrets(proposing: &Proposing) -> Vec<FoundSecret> {
 }
 
 impl Coordinated {
+    /// Has the store keep a snapshot whenever the log has grown by so many rows.
+    pub fn keep_snapshots(&self, rows_between: u64) {
+        self.store.keep_snapshots(rows_between);
+    }
+
+    /// Restarts, and has something happen to the snapshot meanwhile. Says whether there was one.
+    pub fn restart_changing(&mut self, change: impl FnOnce(&mut Vec<u8>)) -> bool {
+        self.end();
+        let changed = self.store.change_snapshot(self.team.name(), change);
+        self.begin();
+        changed
+    }
+
+    /// The team as it is, and as its whole log adds up: in all that it is, and in all that a snapshot has.
+    pub fn with_replayed(&self) -> [(String, String); 2] {
+        let rows = self.store.reader().rows(self.team.name(), Seq(1), usize::MAX).unwrap();
+        let mut replayed = Team::new();
+        for row in rows {
+            let event = Event::decode(&row.kind, row.schema, &row.body).unwrap();
+            replayed.apply(row.seq, row.at, &event);
+        }
+        let whole = |team: &Team| (format!("{team:?}"), String::from_utf8(team.snapshot()).unwrap());
+        [self.team.peek(whole), whole(&replayed)]
+    }
+
     fn called_out(&self) -> Vec<String> {
         let rows = self.store.reader().rows(self.team.name(), Seq(1), usize::MAX).unwrap();
         let bodies = rows.iter().filter(|row| row.kind == "called-out").map(|row| row.body.as_str());

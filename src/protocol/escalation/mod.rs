@@ -294,7 +294,7 @@ pub struct Answer {
 }
 
 /// One escalation, as it stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Escalation {
     /// What was put before a person.
     pub opened: Escalated,
@@ -316,7 +316,7 @@ impl Escalation {
 }
 
 /// Every escalation of a team.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Escalations {
     all: BTreeMap<EscalationId, Escalation>,
     /// The open ones; always few.

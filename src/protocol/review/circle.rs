@@ -68,6 +68,10 @@ impl Review {
     }
 
     pub(in crate::protocol) fn effects(&self) -> Vec<Effect> {
+        // After nearly every command there is none; that is seen without looking up each by its name.
+        if self.circles.values().all(|circle| circle.state != CircleState::Complete) {
+            return Vec::new();
+        }
         let complete = self.circles().filter(|circle| circle.state == CircleState::Complete);
         let publish = complete.filter_map(|circle| circle.completed.as_ref()).map(|completed| {
             Effect::Publish { circle: completed.circle.clone(), manifest: completed.manifest.clone() }

@@ -27,15 +27,23 @@ impl<'a> Followed<'a> {
         let objected = |source: &Proposal| {
             let objected =
                 |version: &&Version| source.open_objections().any(|open| open.is_raised_on(version.number));
+            if source.open_objections().next().is_none() {
+                return false;
+            }
             let mut left = source.versions.iter().filter(objected).flat_map(|version| &version.files);
             left.any(|file| files.contains(file))
         };
+        let same = |source: &&Proposal| source.producer == proposal.producer && source.name != proposal.name;
+        // Mostly there is none, and then nothing is put in order.
+        let takes_up = |source: &Proposal| taken_back(source) || objected(source);
+        if !ask.review().proposals.values().filter(same).any(takes_up) {
+            return Self { sources: Vec::new() };
+        }
         let circles =
             ask.review().circles().filter(|circle| circle.is_open() && circle.phase == proposal.phase);
         let others =
             circles.flat_map(|circle| &circle.proposals).filter_map(|name| ask.review().proposal(name));
-        let same = |source: &&Proposal| source.producer == proposal.producer && source.name != proposal.name;
-        let sources = others.filter(same).filter(|source| taken_back(source) || objected(source));
+        let sources = others.filter(same).filter(|source| takes_up(source));
         Self { sources: sources.collect() }
     }
 

@@ -73,13 +73,10 @@ pub(in crate::protocol) fn obligations(
     owed: &mut Vec<Obligation>,
 ) {
     let review = team.review();
-    let only = around.and_then(|name| review.proposal(name)).map(|proposal| &proposal.circle);
-    if around.is_some() && only.is_none() {
-        return;
-    }
-    for circle in
-        review.circles().filter(|circle| circle.is_open() && only.is_none_or(|only| circle.name == *only))
-    {
+    // Around one proposal nobody looks through all circles: there may be hundreds.
+    let only = around.map(|name| review.proposal(name).and_then(|proposal| review.circle(&proposal.circle)));
+    let all = only.is_none().then(|| review.circles()).into_iter().flatten();
+    for circle in only.flatten().into_iter().chain(all).filter(|circle| circle.is_open()) {
         let before = owed.len();
         for name in circle.proposals.iter().filter(|name| around.is_none_or(|only| *only == **name)) {
             if let Some(proposal) = review.proposal(name) {

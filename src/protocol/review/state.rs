@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::event::{CircleCompleted, Closing, Objected, Run};
 use crate::protocol::artifact::{Artifact, Identity, Place, RepoPath};
 use crate::protocol::charter::{Charter, Limits, MemberKind, Phase};
@@ -12,7 +14,7 @@ use crate::protocol::rejection::{Violation, quoted};
 use crate::protocol::time::Time;
 
 /// The review domain's part of a team.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
     /// Every phase that opened, in order, and how it stands.
     pub(super) phases: Vec<(PhaseName, PhaseState)>,
@@ -27,7 +29,7 @@ pub struct Review {
 }
 
 /// How a phase that opened stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PhaseState {
     /// Its deliverables are owed.
     Open,
@@ -49,7 +51,7 @@ impl PhaseState {
 }
 
 /// The producers, reviewers and proposals that finish together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Circle {
     /// Its name.
     pub name: CircleName,
@@ -76,7 +78,7 @@ pub struct Circle {
 }
 
 /// Where a circle stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CircleState {
     /// Work goes on.
     Open,
@@ -101,7 +103,7 @@ impl CircleState {
 }
 
 /// A producer's offer for a deliverable.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proposal {
     /// Its name.
     pub name: ProposalName,
@@ -142,7 +144,7 @@ pub struct Proposal {
 }
 
 /// Why and when a person dropped a proposal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
     /// By whom.
     pub by: MemberName,
@@ -170,7 +172,7 @@ pub struct Edge<'a> {
 }
 
 /// Why and when a version was taken back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Withdrawal {
     /// By whom.
     pub by: MemberName,
@@ -181,7 +183,7 @@ pub struct Withdrawal {
 }
 
 /// An immutable artifact that was offered, and what reviewers said of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
     /// 1, 2, 3…
     pub number: u32,
@@ -214,7 +216,7 @@ pub struct Version {
 }
 
 /// What came of a check on exactly one version.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckReport {
     /// Who reported it.
     pub by: MemberName,
@@ -243,7 +245,7 @@ impl CheckReport {
 }
 
 /// One reviewer's part in one version.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ballot {
     /// The vote that counts: the last one, unless a resolve took it back.
     pub vote: Option<Vote>,
@@ -256,7 +258,7 @@ pub struct Ballot {
 }
 
 /// A vote on exactly one version.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vote {
     /// Which way.
     pub kind: VoteKind,
@@ -271,7 +273,7 @@ pub struct Vote {
 }
 
 /// Which way a vote goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VoteKind {
     /// For.
     Approve,
@@ -290,7 +292,7 @@ impl VoteKind {
 }
 
 /// An objection or a note.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Objection {
     /// Its id.
     pub id: ObjectionId,
@@ -320,7 +322,7 @@ pub struct Objection {
 }
 
 /// Whether it blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ObjectionKind {
     /// It blocks until it is closed.
     Objection,
@@ -329,7 +331,7 @@ pub enum ObjectionKind {
 }
 
 /// How an objection was closed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closed {
     /// In which way.
     pub how: Closing,
@@ -342,7 +344,7 @@ pub struct Closed {
 }
 
 /// Where a proposal stands; later ones win.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ProposalState {
     /// It has no version.
     ToDeliver,

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::store::Fault;
 
-const FOLDER_MODE: u32 = 0o700;
-const FILE_MODE: u32 = 0o600;
+pub(super) const FOLDER_MODE: u32 = 0o700;
+pub(super) const FILE_MODE: u32 = 0o600;
 
 /// A home folder.
 #[derive(Clone, Debug)]
@@ -35,6 +35,10 @@ impl Home {
 
     pub fn witness(&self) -> PathBuf {
         self.root.join("witness")
+    }
+
+    pub fn snapshots(&self) -> PathBuf {
+        self.root.join("snapshots")
     }
 
     pub fn lock(&self) -> PathBuf {

@@ -4,6 +4,7 @@
 //! home/                0700
 //!   countersign.db     0600, with -wal and -shm beside it: logs, credentials, views for people
 //!   witness            0600, the head of every log, outside the database
+//!   snapshots/TEAM     0600, what a log added up to at some row: a cache that can be deleted
 //!   lock               0600, held by the one server that writes; says who that is
 //! ```
 //!
@@ -27,6 +28,7 @@ mod lock;
 mod log;
 mod reader;
 mod schema;
+mod snapshots;
 mod witness;
 mod writer;
 

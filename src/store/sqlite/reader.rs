@@ -10,8 +10,9 @@ use super::connection::{self, failed};
 use super::home::{self, Home, Identity, create_private};
 use super::witness::{self, Mark, Marks, Witness};
 use super::{credentials, log, refuse_lost, schema};
-use crate::protocol::name::{Actor, Seq, TeamName};
+use crate::protocol::name::{Actor, Digest, Seq, TeamName};
 use crate::store::chain::Tail;
+use crate::store::snapshot::Snapshots;
 use crate::store::{Credential, Fault, Head, Reader, Request, Row};
 
 /// How many may read at once; the next one waits for a connection.
@@ -159,6 +160,15 @@ impl Reader for SqliteReader {
             })?;
             Ok(rows)
         })
+    }
+
+    fn chain_at(&self, team: &TeamName, seq: Seq) -> Result<Option<Digest>, Fault> {
+        let tail = self.with(|conn| log::tail_at(conn, log::team_id(conn, team)?, team, seq))?;
+        Ok(tail.map(|tail| tail.link.digest()))
+    }
+
+    fn snapshots(&self) -> &dyn Snapshots {
+        &self.shared.home
     }
 
     fn request(&self, team: &TeamName, actor: &Actor, id: &str) -> Result<Option<Request>, Fault> {
