@@ -47,15 +47,17 @@ impl Approve {
         let stored: Vec<(String, &str)> =
             outputs.iter().map(|(what, text)| (visible(what), text.as_str())).collect();
         let text = format!(
-            "approved {}\n{}{}",
+            "approved {}\n{}{}{}",
             visible(&approved.reference),
             words::stored(&stored),
-            words::woke(&approved.woke, words::now())
+            words::woke(&approved.woke, words::now()),
+            words::called_out(&approved.called_out)
         );
         Ok(Answer::new(
             json!({
                 "ref": approved.reference,
                 "woke": form::woke(&approved.woke),
+                "called_out": approved.called_out,
                 "stored": words::stored_json(&stored),
                 "sequence": approved.sequence,
             }),

@@ -57,6 +57,7 @@ impl Object {
             id: objected.objection,
             reference: objected.reference,
             woke: objected.woke,
+            called_out: objected.called_out,
             sequence: objected.sequence,
         };
         Ok(raised.answer("objects to", &stored))
@@ -95,6 +96,7 @@ impl Note {
             id: noted.objection,
             reference: noted.reference,
             woke: noted.woke,
+            called_out: noted.called_out,
             sequence: noted.sequence,
         };
         Ok(raised.answer("is noted on", &[("text".to_owned(), &*text)]))
@@ -106,23 +108,26 @@ struct Raised {
     id: String,
     reference: String,
     woke: Vec<Wake>,
+    called_out: Vec<String>,
     sequence: u64,
 }
 
 impl Raised {
     fn answer(self, does: &str, stored: &[(String, &str)]) -> Answer {
         let text = format!(
-            "{} {does} {}\n{}{}",
+            "{} {does} {}\n{}{}{}",
             visible(&self.id),
             visible(&self.reference),
             words::stored(stored),
-            words::woke(&self.woke, words::now())
+            words::woke(&self.woke, words::now()),
+            words::called_out(&self.called_out)
         );
         Answer::new(
             json!({
                 "objection": self.id,
                 "ref": self.reference,
                 "woke": form::woke(&self.woke),
+                "called_out": self.called_out,
                 "stored": words::stored_json(stored),
                 "sequence": self.sequence,
             }),

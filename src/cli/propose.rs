@@ -106,6 +106,7 @@ impl Propose {
         let mut text = format!("{}\n", visible(&proposed.reference));
         text.push_str(&words::stored(&stored));
         text.push_str(&words::woke(&proposed.woke, words::now()));
+        text.push_str(&words::called_out(&proposed.called_out));
         if !proposed.escalated.is_empty() {
             let opened = visible(&proposed.escalated.join(", "));
             text.push_str(&format!(
@@ -118,6 +119,7 @@ impl Propose {
             "version": proposed.version,
             "digest": proposed.digest,
             "woke": form::woke(&proposed.woke),
+            "called_out": proposed.called_out,
             "escalated": proposed.escalated,
             "stored": words::stored_json(&stored),
             "sequence": proposed.sequence,

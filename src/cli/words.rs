@@ -47,6 +47,11 @@ pub fn woke(woke: &[proto::Wake], now: Time) -> String {
     out
 }
 
+/// What rules that refuse nothing say of it.
+pub fn called_out(said: &[String]) -> String {
+    said.iter().map(|said| format!("called out {}\n", visible(said))).collect()
+}
+
 /// Texts that were stored, with their sizes: proof that none was cut or mangled on the way.
 pub fn stored(texts: &[(String, &str)]) -> String {
     let sizes: Vec<String> = texts

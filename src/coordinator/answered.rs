@@ -14,13 +14,15 @@ use crate::protocol::time::Time;
 /// for a commit, so that one is always in the one or in the other.
 const REQUESTS_KEPT: usize = 8192;
 
-/// The stored form of an answer: with whom it woke, so that a repeated request gets the very same.
+/// The stored form of an answer: with whom it woke and what was called out, so that a repeated request gets the very same.
 #[derive(Serialize, Deserialize)]
 struct StoredAnswer {
     #[serde(flatten)]
     answer: Answer,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     woke: Vec<StoredWake>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    called_out: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -37,7 +39,8 @@ pub(super) fn encode(done: &Done) -> String {
         presence: wake.presence.as_str().to_owned(),
         since: wake.since,
     });
-    let stored = StoredAnswer { answer: done.answer.clone(), woke: woke.collect() };
+    let (answer, called_out) = (done.answer.clone(), done.called_out.clone());
+    let stored = StoredAnswer { answer, woke: woke.collect(), called_out };
     serde_json::to_string(&stored).expect("an answer has string keys and no failing part")
 }
 
@@ -51,7 +54,7 @@ pub(super) fn decode(stored: &str, seq: Seq) -> Option<Done> {
         presence: Presence::named(&wake.presence),
         since: wake.since,
     });
-    Some(Done { answer: stored.answer, woke: woke.collect(), seq })
+    Some(Done { answer: stored.answer, woke: woke.collect(), called_out: stored.called_out, seq })
 }
 
 /// The latest accepted requests.

@@ -49,6 +49,8 @@ pub struct Done {
     pub answer: Answer,
     /// Members whose obligations it changed.
     pub woke: Vec<Wake>,
+    /// What rules that refuse nothing say of it, each with its rule.
+    pub called_out: Vec<String>,
     /// The place in the log that the answer reflects.
     pub seq: Seq,
 }
@@ -545,7 +547,7 @@ impl Task {
         }
         if decision.events.is_empty() {
             let outcome = match decision.outcome {
-                Ok(answer) => Ok(Done { answer, woke: Vec::new(), seq }),
+                Ok(answer) => Ok(Done { answer, woke: Vec::new(), called_out: Vec::new(), seq }),
                 Err(rejection) => Err(Refusal::Rejected { rejection, seq }),
             };
             return self.enqueue(None, reply, outcome).await;
@@ -568,8 +570,9 @@ impl Task {
         };
         self.expect_deadline(at);
         let woke = self.woke(&who, &before, &after);
+        let called_out = decision.events.iter().chain(&aftermath.events).filter_map(called_out).collect();
         let outcome = match decision.outcome {
-            Ok(answer) => Ok(Done { answer, woke, seq: last }),
+            Ok(answer) => Ok(Done { answer, woke, called_out, seq: last }),
             Err(rejection) => Err(Refusal::Rejected { rejection, seq: last }),
         };
         // Only what was accepted is remembered: a refused command may be asked again.
@@ -796,4 +799,12 @@ fn touched(team: &Team, events: &[Event]) -> Option<ProposalName> {
 fn around(team: &Team, opened: &Escalated) -> Option<ProposalName> {
     let proposal = opened.proposal.clone();
     proposal.or_else(|| team.circle_of(opened).and_then(|circle| circle.proposals.first().cloned()))
+}
+
+/// What a call-out says to whoever it is about.
+fn called_out(event: &Event) -> Option<String> {
+    match event {
+        Event::CalledOut(event) => Some(format!("[{}] {}: {}", event.rule, event.subject, event.says)),
+        _ => None,
+    }
 }

@@ -97,6 +97,7 @@ async fn propose(call: Call, request: proto::ProposeRequest) -> Result<proto::Pr
         version: reference.version,
         digest: digest.to_string(),
         woke: wakes(&done.woke),
+        called_out: done.called_out,
         escalated: escalated.iter().map(ToString::to_string).collect(),
     })
 }
@@ -205,6 +206,7 @@ async fn approve(call: Call, request: proto::ApproveRequest) -> Result<proto::Ap
         sequence: done.seq.0,
         reference: reference.to_string(),
         woke: wakes(&done.woke),
+        called_out: done.called_out,
     })
 }
 
@@ -219,6 +221,7 @@ async fn object(call: Call, request: proto::ObjectRequest) -> Result<proto::Obje
         objection: objection.to_string(),
         reference: reference.to_string(),
         woke: wakes(&done.woke),
+        called_out: done.called_out,
     })
 }
 
@@ -233,6 +236,7 @@ async fn note(call: Call, request: proto::NoteRequest) -> Result<proto::NoteResp
         objection: objection.to_string(),
         reference: reference.to_string(),
         woke: wakes(&done.woke),
+        called_out: done.called_out,
     })
 }
 
