@@ -21,13 +21,23 @@ const FORM: u32 = MIGRATIONS.len() as u32;
 /// Looks at the database without touching a byte of it, and refuses a newer form or another
 /// program's file. A file that is missing or empty is fine.
 pub(super) fn look(home: &Home) -> Result<(), Fault> {
+    found_form(home).map(drop)
+}
+
+/// Whether there is no database yet, or one that was never given a form.
+pub(super) fn is_unmade(home: &Home) -> Result<bool, Fault> {
+    Ok(found_form(home)? == 0)
+}
+
+/// The form of the database; 0 where it has none yet.
+fn found_form(home: &Home) -> Result<u32, Fault> {
     let path = home.database();
     let mut header = [0; 100];
     match File::open(&path).and_then(|mut file| file.read_exact(&mut header)) {
         Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
         // Shorter than a header: SQLite decides.
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
         Err(error) => return Err(io_fault("reading", &path, &error)),
     }
     // Offsets of the file format: magic, user_version, application_id.
@@ -35,14 +45,16 @@ pub(super) fn look(home: &Home) -> Result<(), Fault> {
     if !header.starts_with(b"SQLite format 3\0") {
         return Err(Fault::Failed { what: format!("{} is not a database", path.display()) });
     }
-    judge(number(68), number(60))?;
+    let (application_id, form) = (number(68), number(60));
+    judge(application_id, form)?;
     // A server that was killed may have left the first page in the WAL.
-    if home.wal().exists() {
-        let conn = connection::read_only(&path)?;
-        let (application_id, form) = numbers(&conn)?;
-        judge(application_id, form)?;
+    if !home.wal().exists() {
+        return Ok(form);
     }
-    Ok(())
+    let conn = connection::read_only(&path)?;
+    let (application_id, form) = numbers(&conn)?;
+    judge(application_id, form)?;
+    Ok(form)
 }
 
 /// Brings an older form, or an empty file, to this version's, in one transaction.
