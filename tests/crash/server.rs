@@ -59,7 +59,8 @@ impl Fault {
     }
 }
 
-/// Whether the fault took place; asked once nothing is traced any longer.
+/// Whether the fault took place: a call that failed is written down before it returns, and a death once all
+/// that was traced has ended.
 pub fn fired(place: &Place) -> bool {
     let trace = fs::read_to_string(place.path("trace")).unwrap();
     trace.contains("(INJECTED)") || trace.contains("killed by SIGKILL")
@@ -134,11 +135,10 @@ impl Server {
         self.tracer = Some((tracer, said));
     }
 
-    /// Nothing befalls it any longer; what did is written down.
+    /// Nothing befalls it any longer. What had been traced goes on by itself when its tracer is gone.
     pub fn spare(&mut self) {
         let (mut tracer, _said) = self.tracer.take().unwrap();
-        // It lets go of what it traces. It has ended by itself where that has ended.
-        let _ = Command::new("kill").args(["-INT", &tracer.id().to_string()]).stderr(Stdio::null()).status();
+        tracer.kill().unwrap();
         tracer.wait().unwrap();
     }
 

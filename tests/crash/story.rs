@@ -73,6 +73,11 @@ impl Story {
         place.run(&[&["--json", "--as"], args.as_slice()].concat())
     }
 
+    /// Whether the server stores anything more: a command besides the story.
+    pub fn takes_more(&self, place: &Place) -> bool {
+        place.run(&["--as", "app", "escalate", "implement", "Who decides?"]).exit == 0
+    }
+
     /// Does the first `acts` of them.
     pub fn play(&self, place: &Place, acts: usize) -> Told {
         (0..acts).map(|act| self.act(place, act)).collect()
