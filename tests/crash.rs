@@ -17,3 +17,5 @@ mod story;
 
 #[path = "crash/commits.rs"]
 mod commits;
+#[path = "crash/damage.rs"]
+mod damage;

@@ -61,6 +61,11 @@ impl Story {
 
     /// Does one act; asked again it is the same request.
     pub fn act(&self, place: &Place, act: usize) -> Ran {
+        self.act_of(place, act, None)
+    }
+
+    /// The same, where the home holds several teams.
+    pub fn act_of(&self, place: &Place, act: usize, team: Option<&str>) -> Ran {
         let (id, reference) = (id(act), self.reference.as_str());
         let args: Vec<&str> = match act {
             0 => vec!["app", "propose", "parser", "--path", "work", "--summary", "x", "--request-id", &id],
@@ -70,7 +75,8 @@ impl Story {
             TOKEN => return place.run(&["--json", "member", "token", "arch"]),
             _ => unreachable!("there are {ACTS} acts"),
         };
-        place.run(&[&["--json", "--as"], args.as_slice()].concat())
+        let team: Vec<&str> = team.iter().flat_map(|team| ["--team", team]).collect();
+        place.run(&[&["--json"], team.as_slice(), &["--as"], args.as_slice()].concat())
     }
 
     /// Whether the server stores anything more: a command besides the story.

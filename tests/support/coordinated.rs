@@ -272,6 +272,11 @@ impl Stage for Coordinated {
 }
 
 impl Coordinated {
+    /// Where its log is kept.
+    pub fn store(&self) -> MemoryStore {
+        self.store.clone()
+    }
+
     fn end(&mut self) {
         let ended = self.coordinator.take().unwrap();
         self.runtime.block_on(ended.shutdown());
@@ -345,7 +350,8 @@ fn seen(team: &TeamHandle, act: &Act, answer: Answer) -> Seen {
     }
 }
 
-fn objections(team: &Team, proposal: &ProposalName) -> Vec<String> {
+/// Every objection and note on a proposal, a line each.
+pub fn objections(team: &Team, proposal: &ProposalName) -> Vec<String> {
     let known = &team.review().proposal(proposal).unwrap().objections;
     let line = |objection: &review::Objection| {
         let places: Vec<String> = objection.places.iter().map(ToString::to_string).collect();
