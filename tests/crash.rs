@@ -19,3 +19,5 @@ mod story;
 mod commits;
 #[path = "crash/damage.rs"]
 mod damage;
+#[path = "crash/upgrade.rs"]
+mod upgrade;
