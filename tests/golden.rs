@@ -21,7 +21,7 @@ use std::sync::Arc;
 use countersign::coordinator::{Coordinator, HandClock};
 use countersign::judge::CelJudge;
 use countersign::protocol::escalation::EscalationSent;
-use countersign::protocol::name::{Actor, Seq, TeamName};
+use countersign::protocol::name::{Actor, MemberName, Seq, TeamName};
 use countersign::protocol::recovery::{Patch, RecoveryFired};
 use countersign::protocol::review::CircleReopened;
 use countersign::protocol::time::Time;
@@ -172,7 +172,7 @@ fn told(team: &Team) -> String {
     for proposal in team.review().proposals() {
         for version in (1..=proposal.current_number()).filter_map(|number| proposal.version(number)) {
             let approved = adopted.charter.members.keys().filter(|member| version.approved_by(member));
-            let approved: Vec<&str> = approved.map(|member| member.as_str()).collect();
+            let approved: Vec<&str> = approved.map(MemberName::as_str).collect();
             let reference = version.reference(&proposal.name);
             writeln!(out, "version {reference} approved by {}", approved.join(", ")).unwrap();
         }
@@ -301,7 +301,8 @@ fn each_golden_log_proves_itself_and_ends_where_it_always_did() {
     let mut found: Vec<String> = names().iter().map(|name| head_line(name, &prove(&read(name)))).collect();
     let heads = heads();
     let mut pinned: Vec<String> = heads.lines().map(|line| format!("{line}\n")).collect();
-    (found.sort(), pinned.sort());
+    found.sort();
+    pinned.sort();
     assert_eq!(found, pinned, "a golden log was changed, taken away, or added without its head");
 }
 

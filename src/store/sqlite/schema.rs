@@ -144,10 +144,11 @@ mod tests {
     use super::*;
 
     /// Every object and number of a database, and what it holds.
-    fn contents(path: &Path) -> (Vec<(String, String, Option<String>)>, (u32, u32), i64) {
+    fn contents(path: &Path) -> (Vec<String>, (u32, u32), i64) {
         let conn = connection::read_write(path).unwrap();
         let teams = conn.query_row("SELECT count(*) FROM teams", [], |row| row.get(0)).unwrap();
-        (objects(&conn).unwrap(), numbers(&conn).unwrap(), teams)
+        let objects = objects(&conn).unwrap().into_iter().map(|object| format!("{object:?}"));
+        (objects.collect(), numbers(&conn).unwrap(), teams)
     }
 
     #[test]
@@ -188,6 +189,6 @@ mod tests {
         drop(conn);
         let (objects, numbers, teams) = contents(&path);
         assert_eq!((numbers, teams), ((APPLICATION_ID, 2), 1));
-        assert!(objects.iter().any(|(_, name, _)| name == "later"));
+        assert!(objects.iter().any(|object| object.contains("later")));
     }
 }
