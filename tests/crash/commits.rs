@@ -1,10 +1,11 @@
 //! Killed, and with a disk that fails, at each write and each sync of a commit.
 
+use std::ops::Range;
 use std::os::unix::process::ExitStatusExt;
 
-use crate::place::{Place, Ran, charter};
+use crate::place::{Place, charter};
 use crate::server::{Fault, Server, What, fired, log, run_with_fault};
-use crate::story::{ACTS, Story, TOKEN, assert_verifies, code};
+use crate::story::{ACTS, Story, TOKEN, Told, assert_verifies, code};
 
 /// The calls by which a home's files change.
 const CALLS: [&str; 3] = ["pwrite64", "fsync", "ftruncate"];
@@ -38,7 +39,7 @@ fn at_each_call(what: What, calls: &[&'static str], stride: usize, story: impl F
 }
 
 /// The acts with a server that meets the fault, and what must hold then; whether it took place.
-fn commits(story: &Story, acts: usize, fault: Fault) -> bool {
+fn commits(story: &Story, acts: Range<usize>, fault: Fault) -> bool {
     let place = story.copy();
     let mut server = Server::start(&place);
     server.meet(&place, fault);
@@ -47,10 +48,10 @@ fn commits(story: &Story, acts: usize, fault: Fault) -> bool {
     server.spare();
     let fired = match fault.what {
         // No write comes after its command's answer: killed there, it has not answered.
-        What::Kill => told.iter().any(|ran| ran.exit != 0),
+        What::Kill => told.iter().any(|(_, ran)| ran.exit != 0),
         _ => fired(&place),
     };
-    let unknown = told.iter().any(|ran| code(ran) == "OUTCOME_UNKNOWN");
+    let unknown = told.iter().any(|(_, ran)| code(ran) == "OUTCOME_UNKNOWN");
     if fired && fault.what == What::Kill {
         assert_eq!(server.ended().signal(), Some(9));
     } else if !story.takes_more(&place) {
@@ -64,13 +65,13 @@ fn commits(story: &Story, acts: usize, fault: Fault) -> bool {
         story.settle(&place, &told);
         assert!(server.end().success(), "{}", log(&place));
     }
-    assert!(fired || told.iter().all(|ran| ran.exit == 0), "{told:?} {}", log(&place));
+    assert!(fired || told.iter().all(|(_, ran)| ran.exit == 0), "{told:?} {}", log(&place));
     found_again(story, &place, &told);
     fired
 }
 
 /// What must hold of a home whose server ended in any way: it starts again, with all that was acknowledged.
-fn found_again(story: &Story, place: &Place, told: &Vec<Ran>) {
+fn found_again(story: &Story, place: &Place, told: &Told) {
     assert_verifies(place);
     let server = Server::start(place);
     story.assert_kept(place, told);
@@ -84,22 +85,30 @@ fn found_again(story: &Story, place: &Place, told: &Vec<Ran>) {
 #[test]
 fn a_server_killed_at_any_write_of_one_commit_lost_nothing_that_it_acknowledged() {
     let story = Story::new();
-    let times = at_each_call(What::Kill, &CALLS, 1, |fault| commits(&story, 1, fault));
+    let times = at_each_call(What::Kill, &CALLS, 1, |fault| commits(&story, 0..1, fault));
     assert!(times >= 6, "{times}");
 }
 
 #[test]
 fn a_disk_that_fails_at_any_write_of_one_commit_leaves_it_unknown_and_the_request_settles_it() {
     let story = Story::new();
-    let times = at_each_call(What::Eio, &CALLS, 1, |fault| commits(&story, 1, fault));
+    let times = at_each_call(What::Eio, &CALLS, 1, |fault| commits(&story, 0..1, fault));
     assert!(times >= 6, "{times}");
 }
 
 #[test]
 fn a_disk_that_is_full_at_any_write_of_one_commit_stores_nothing_or_all_of_it() {
     let story = Story::new();
-    let times = at_each_call(What::Enospc, &CALLS, 1, |fault| commits(&story, 1, fault));
+    let times = at_each_call(What::Enospc, &CALLS, 1, |fault| commits(&story, 0..1, fault));
     assert!(times >= 6, "{times}");
+}
+
+/// A credential stands beside the logs, and is copied into the database before it is answered.
+#[test]
+fn a_disk_that_fails_at_any_write_of_a_new_token_ends_the_server_where_it_is_unsure() {
+    let story = Story::new();
+    let times = at_each_call(What::Eio, &CALLS, 1, |fault| commits(&story, TOKEN..ACTS, fault));
+    assert!(times >= 8, "{times}");
 }
 
 #[test]
@@ -107,7 +116,7 @@ fn a_series_of_commits_and_a_token_outlive_every_fault_at_every_call() {
     let story = Story::new();
     assert_eq!(TOKEN + 1, ACTS);
     for what in [What::Kill, What::Eio, What::Enospc] {
-        let times = at_each_call(what, &CALLS, sample(), |fault| commits(&story, ACTS, fault));
+        let times = at_each_call(what, &CALLS, sample(), |fault| commits(&story, 0..ACTS, fault));
         assert!(times >= 6, "{what:?}: {times}");
     }
 }
@@ -118,16 +127,16 @@ fn start_and_end(story: &Story, fault: Fault) -> bool {
     let told = match Server::start_with(&place, fault) {
         Err(_) => Vec::new(),
         Ok(server) => {
-            let told = story.play(&place, 3);
+            let told = story.play(&place, 0..3);
             // It may have ended by itself; either way no more is said to it.
             server.end();
             told
         }
     };
     let fired = fired(&place);
-    assert!(fired || told.iter().all(|ran| ran.exit == 0), "{told:?} {}", log(&place));
+    assert!(fired || told.iter().all(|(_, ran)| ran.exit == 0), "{told:?} {}", log(&place));
     // What was acknowledged before it started is there in any case.
-    let told = if told.is_empty() { vec![acknowledged] } else { told };
+    let told = if told.is_empty() { vec![(0, acknowledged)] } else { told };
     found_again(story, &place, &told);
     fired
 }

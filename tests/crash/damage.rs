@@ -57,11 +57,9 @@ fn verify(place: &Place) -> Ran {
 fn refused(place: &Place) -> Value {
     let before = fs::read(home(place, "countersign.db")).ok();
     assert_ne!(verify(place).exit, 0);
-    let served = place.run(&["--json", "serve", "--listen", "127.0.0.1:0"]);
-    assert_eq!(served.exit, 1, "{served:?}");
+    let json = Server::refused(place);
     assert_eq!(fs::read(home(place, "countersign.db")).ok(), before, "refusing changed what there is");
-    let json = served.json();
-    assert!(!json["remedy"].as_str().unwrap().is_empty(), "{served:?}");
+    assert!(!json["remedy"].as_str().unwrap().is_empty(), "{json}");
     json
 }
 
@@ -213,14 +211,11 @@ fn a_home_that_lost_database_and_witness_is_not_begun_anew_without_a_word() {
     for file in ["countersign.db", "witness"] {
         fs::remove_file(home(&whole, file)).unwrap();
     }
-    for args in [
-        &["--json", "serve", "--listen", "127.0.0.1:0"] as &[&str],
-        &["--json", "init", "--charter", "charter.toml"],
-    ] {
-        let told = whole.run(args);
-        assert_eq!((told.exit, code(&told).as_str()), (1, "HOME_UNUSABLE"), "{told:?}");
-        assert!(told.json()["message"].as_str().unwrap().contains("held the log of atlas"), "{told:?}");
-        assert!(told.json()["remedy"].as_str().unwrap().contains("backup"), "{told:?}");
+    let init = ["--json", "init", "--charter", "charter.toml"];
+    for told in [Server::refused(&whole), whole.run(&init).json()] {
+        assert_eq!(told["code"], "HOME_UNUSABLE", "{told}");
+        assert!(told["message"].as_str().unwrap().contains("held the log of atlas"), "{told}");
+        assert!(told["remedy"].as_str().unwrap().contains("backup"), "{told}");
         assert!(!home(&whole, "countersign.db").exists());
     }
     // What the remedy names works.

@@ -105,6 +105,23 @@ impl Server {
         Self::launch(place, command)
     }
 
+    /// That the home is refused; what is said of it, as JSON.
+    #[track_caller]
+    pub fn refused(place: &Place) -> Value {
+        let mut serve = place.command(".", &SERVE);
+        let mut serve =
+            serve.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut said = String::new();
+        BufReader::new(serve.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        let json: Value = serde_json::from_str(&said).unwrap();
+        if json["ok"] == true {
+            serve.kill().unwrap();
+        }
+        let status = serve.wait().unwrap();
+        assert_eq!((status.code(), &json["ok"]), (Some(1), &false.into()), "{said}");
+        json
+    }
+
     fn launch(place: &Place, mut command: Command) -> Result<Self, ExitStatus> {
         let log = File::create(place.path("server.log")).unwrap();
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);

@@ -122,8 +122,7 @@ fn a_newer_form_is_refused_by_every_command_and_not_a_byte_of_it_is_touched() {
     drop(database);
     let before = contents(&place);
     for args in [
-        &["serve", "--listen", "127.0.0.1:0"] as &[&str],
-        &["verify"],
+        &["verify"] as &[&str],
         &["verify", "--accept-head"],
         &["backup", "copy"],
         &["member", "token", "app"],
@@ -138,4 +137,6 @@ fn a_newer_form_is_refused_by_every_command_and_not_a_byte_of_it_is_touched() {
         assert!(contents(&place) == before, "{args:?} touched something");
         assert!(!place.path("copy").exists());
     }
+    assert_eq!(Server::refused(&place)["code"], "STORE_UNUSABLE");
+    assert!(contents(&place) == before);
 }
