@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use countersign::coordinator::{Coordinator, HandClock};
-use countersign::judge::CelJudge;
+use countersign::judge::{CelJudge, CelRulebook};
 use countersign::protocol::escalation::EscalationSent;
 use countersign::protocol::name::{Actor, MemberName, Seq, TeamName};
 use countersign::protocol::recovery::{Patch, RecoveryFired};
@@ -48,6 +48,8 @@ const PLAYS: &[&str] = &[
     "phases/closed-with-work-open",
     "phases/dropped",
     "requests/of-every-kind",
+    "rules/at-propose",
+    "rules/call-outs",
     "time/away",
     "time/stall",
 ];
@@ -343,7 +345,7 @@ fn each_golden_log_is_stored_read_and_served_as_it_was() {
 
         let (writer, reader) = SqliteStore::open(home.path(), "a test").unwrap();
         assert_eq!(reader.verify(&team).unwrap(), head, "{name}");
-        let (clock, judge) = (HandClock::at(rows.last().unwrap().at), CelJudge::shipped());
+        let (clock, judge) = (HandClock::at(rows.last().unwrap().at), CelRulebook::default());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let coordinator =
