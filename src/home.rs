@@ -50,6 +50,14 @@ pub enum HomeFault {
         /// What the system said.
         source: io::Error,
     },
+    /// It held logs, and both the database and its witness are gone.
+    #[error("{} held the log of {team}, and its database and witness are gone", .path.display())]
+    Bereft {
+        /// The folder.
+        path: PathBuf,
+        /// The home's first team.
+        team: TeamName,
+    },
     /// A file isn't of its form.
     #[error("{} holds no {expected}", .path.display())]
     Form {
@@ -58,6 +66,18 @@ pub enum HomeFault {
         /// What it should hold.
         expected: &'static str,
     },
+}
+
+impl HomeFault {
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Bereft { .. } => {
+                "put the latest backup in the home's place; or, to begin anew, move the folder away first"
+            }
+            Self::Io { .. } | Self::Form { .. } => "see that the folder is yours, then run it again",
+        }
+    }
 }
 
 /// What `server.json` says of the running server.
@@ -87,6 +107,7 @@ impl Home {
     /// Makes the folder, closed to others, with the operator's token. What is there already stays.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self, HomeFault> {
         let home = Self::at(path);
+        home.check_not_bereft()?;
         make_folder(&home.root)?;
         let token_file = home.operator_token_file();
         if !token_file.exists() {
@@ -95,6 +116,16 @@ impl Home {
             write_private(&token_file, format!("{}\n", token.expose()).as_bytes())?;
         }
         Ok(home)
+    }
+
+    /// Refuses a home that lost what it held: begun anew, it would be silently shorter. The first team is
+    /// named only once there is a database.
+    fn check_not_bereft(&self) -> Result<(), HomeFault> {
+        let lost = ["countersign.db", "witness"].iter().all(|file| !self.root.join(file).exists());
+        match self.first_team() {
+            Some(team) if lost => Err(HomeFault::Bereft { path: self.root.clone(), team }),
+            _ => Ok(()),
+        }
     }
 
     /// Where it is.
@@ -305,6 +336,22 @@ mod tests {
         assert_eq!((mode(&first), mode(&further)), (0o600, 0o600));
         assert_eq!(mode(first.parent().unwrap()), 0o700);
         assert_eq!(home.read_token(None, &app).unwrap().hash(), token.hash());
+    }
+
+    #[test]
+    fn a_home_that_lost_its_database_and_its_witness_does_not_begin_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::create(folder.path().join("home")).unwrap();
+        for file in ["countersign.db", "witness"] {
+            fs::write(home.path().join(file), "").unwrap();
+        }
+        home.set_first_team(&name("atlas")).unwrap();
+        // One of the two is the store's to judge.
+        fs::remove_file(home.path().join("countersign.db")).unwrap();
+        Home::create(home.path()).unwrap();
+        fs::remove_file(home.path().join("witness")).unwrap();
+        let refused = Home::create(home.path()).unwrap_err();
+        assert!(matches!(&refused, HomeFault::Bereft { team, .. } if team.as_str() == "atlas"), "{refused}");
     }
 
     #[test]

@@ -308,6 +308,11 @@ impl From<store::Fault> for Failure {
                 Self::refused("STORE_UNUSABLE", message, "put the file back, then start the server again")
                     .with("path", path)
             }
+            store::Fault::NotEmpty { path, holds } => {
+                Self::refused("FOLDER_TAKEN", message, "name a folder that is new or empty")
+                    .with("path", path)
+                    .with("holds", holds)
+            }
             store::Fault::Failed { .. } => Self::refused(
                 "STORE_UNUSABLE",
                 message,

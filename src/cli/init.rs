@@ -13,8 +13,7 @@ use super::speaker::{Global, HOME_NAME, need_home};
 use super::{charter, rules};
 use crate::home::Home;
 use crate::protocol::name::TeamName;
-use crate::store::Reader;
-use crate::store::sqlite::SqliteReader;
+use crate::store::sqlite::SqliteStore;
 
 /// Makes a home beside the charter, with its first team and a token for every member.
 #[derive(Args, Debug)]
@@ -68,17 +67,14 @@ pub async fn init(file: &PathBuf, made: &mut Made) -> Result<(Home, TeamName, Ve
             file.parent().unwrap_or(Path::new("/")).join(HOME_NAME)
         }
     };
-    if path.join("countersign.db").exists() {
-        let teams = SqliteReader::open_read_only(&path)?.teams()?;
-        // A team of this name whose first charter was cut off by a crash is taken up again below.
-        if let Some(other) = teams.iter().find(|team| **team != charter.team) {
-            return Err(Failure::refused(
-                "HOME_TAKEN",
-                format!("{} holds {other} already", path.display()),
-                "run: countersign team add --charter FILE",
-            )
-            .with("home", path.display().to_string()));
-        }
+    // A team of this name whose first charter was cut off by a crash is taken up again below.
+    if let Some(other) = SqliteStore::teams_of(&path)?.iter().find(|team| **team != charter.team) {
+        return Err(Failure::refused(
+            "HOME_TAKEN",
+            format!("{} holds {other} already", path.display()),
+            "run: countersign team add --charter FILE",
+        )
+        .with("home", path.display().to_string()));
     }
     if !is_there(&path) {
         made.0.push(path.clone());

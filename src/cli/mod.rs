@@ -98,7 +98,8 @@ Where there is no home, one is made from charter.toml in the current folder; whe
 such file either, a starter is written. One line says when it is ready. COUNTERSIGN_LOG filters
 its log, as in COUNTERSIGN_LOG=countersign=debug.
 
-Refused with HOME_HELD, LOG_DAMAGED, STORE_UNUSABLE, CANNOT_LISTEN, NOT_LOOPBACK, TLS_UNUSABLE.")]
+Refused with HOME_HELD, HOME_UNUSABLE, LOG_DAMAGED, STORE_UNUSABLE, CANNOT_LISTEN, NOT_LOOPBACK,
+TLS_UNUSABLE.")]
     Serve(serve::Serve),
 
     Team(init::Team),
@@ -232,7 +233,7 @@ UNKNOWN_TEAM.")]
 
 It reads alone, with or without a running server; the copy proves itself before it is told.
 Refused with
-LOG_DAMAGED, STORE_UNUSABLE, BACKUP_INCOMPLETE.")]
+FOLDER_TAKEN, LOG_DAMAGED, STORE_UNUSABLE, BACKUP_INCOMPLETE.")]
     Backup(verify::Backup),
 
     #[command(after_help = "Example:

@@ -146,7 +146,7 @@ fn issued(told: &IssuedToken) -> Result<Issued, Failure> {
 
 impl From<HomeFault> for Failure {
     fn from(fault: HomeFault) -> Self {
-        Self::refused("HOME_UNUSABLE", sentence(&fault), "see that the folder is yours, then run it again")
+        Self::refused("HOME_UNUSABLE", sentence(&fault), fault.remedy())
     }
 }
 

@@ -21,6 +21,7 @@ use crate::coordinator::SystemClock;
 use crate::home::Home;
 use crate::protocol::charter::STARTER;
 use crate::server::{self, Options, StartFault, TlsFiles};
+use crate::store::sqlite::SqliteStore;
 
 /// Where a server listens when nothing else is said.
 pub const DEFAULT_ADDR: &str = "127.0.0.1:7411";
@@ -109,8 +110,9 @@ impl Serve {
 /// The home, made here where there is none: from the charter in the current folder, or from a starter
 /// that is written there.
 async fn home() -> Result<(Home, Made), Failure> {
+    // A home whose making was cut off holds no team, and is made now.
     if let Some(home) = find_home()
-        && home.path().join("countersign.db").exists()
+        && !SqliteStore::teams_of(home.path())?.is_empty()
     {
         // A home that was put back from a backup has no token of the operator yet.
         return Ok((Home::create(home.path())?, Made::default()));

@@ -125,6 +125,9 @@ fn run(
                         return end(unknown, messages, broke);
                     }
                     task(&mut *writer);
+                    if let Some(why) = writer.ended().map(str::to_owned) {
+                        return end(why, messages, broke);
+                    }
                 }
                 Message::Close => messages.close(),
             }
@@ -132,12 +135,15 @@ fn run(
         if let Err(unknown) = commit(&mut *writer, queued, runtime) {
             return end(unknown, messages, broke);
         }
+        if let Some(why) = writer.ended().map(str::to_owned) {
+            return end(why, messages, broke);
+        }
     }
 }
 
 /// Nobody can say whether the last commit was stored: everything behind it is unknown or undone.
 fn end(unknown: String, mut messages: mpsc::Receiver<Message>, broke: &watch::Sender<Option<String>>) {
-    tracing::error!(reason = unknown, "the outcome of a commit is unknown; the process must end");
+    tracing::error!(reason = unknown, "what the disk holds is unknown; the process must end");
     broke.send_replace(Some(unknown));
     messages.close();
     while let Some(message) = messages.blocking_recv() {

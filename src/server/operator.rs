@@ -181,10 +181,11 @@ pub(super) fn store_remedy(fault: &Fault) -> String {
         }
         Fault::Witness { .. } => "restore the witness, or the home, from a backup",
         Fault::Newer { .. } => "use the newer program; nothing was changed here",
-        Fault::Replaced { .. } => "put the database back, then start again",
-        Fault::UnknownTeam { .. } | Fault::TeamTaken { .. } | Fault::Failed { .. } => {
-            "see that the home folder is yours and has room, then start again"
-        }
+        Fault::Replaced { .. } => "put the file back, then start again",
+        Fault::UnknownTeam { .. }
+        | Fault::TeamTaken { .. }
+        | Fault::NotEmpty { .. }
+        | Fault::Failed { .. } => "see that the home folder is yours and has room, then start again",
     }
     .to_owned()
 }

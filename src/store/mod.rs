@@ -167,11 +167,20 @@ pub enum Fault {
         /// The name.
         team: TeamName,
     },
-    /// The database file is no longer the one that was opened: deleted or swapped.
-    #[error("the database {path} was replaced under the server")]
+    /// A file is no longer the one that was opened: deleted or swapped. It is the database, the witness or
+    /// the lock.
+    #[error("{path} was replaced under the server")]
     Replaced {
         /// The file.
         path: String,
+    },
+    /// A copy needs a folder of its own.
+    #[error("the folder {path} is not empty: it holds {holds}")]
+    NotEmpty {
+        /// The folder.
+        path: String,
+        /// What is in it, or the first of that.
+        holds: String,
     },
     /// The store failed in another way.
     #[error("{what}")]
@@ -201,6 +210,12 @@ pub trait Writer: Send {
     /// Stores all batches in one transaction and makes it durable before it returns. Says for each
     /// batch, in order, where the log ends now, or why that one was refused; the others stand.
     fn commit(&mut self, batches: &[Batch]) -> Result<Vec<Result<Head, Refused>>, CommitFault>;
+
+    /// Why nothing more can be stored, once an outcome is unknown or a sync failed, whatever was being done:
+    /// the process must end.
+    fn ended(&self) -> Option<&str> {
+        None
+    }
 
     /// Makes an empty log.
     fn add_team(&mut self, team: &TeamName, at: Time) -> Result<(), Fault>;

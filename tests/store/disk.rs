@@ -94,3 +94,36 @@ fn a_commit_whose_fsync_failed_is_unknown_and_its_request_settles_it() {
         },
     );
 }
+
+#[test]
+fn a_checkpoint_whose_fsync_failed_ends_the_writer_and_what_it_stored_is_there() {
+    with_failing_calls(
+        "disk::a_checkpoint_whose_fsync_failed_ends_the_writer_and_what_it_stored_is_there",
+        |folder, fault| {
+            let demo = team("demo");
+            let (mut writer, reader) = SqliteStore::open(folder, "a test").unwrap();
+            writer.add_team(&demo, Time(1)).unwrap();
+            fs::write(fault, "eio-db").unwrap();
+            // A commit touches the WAL alone, so that it goes well, until the WAL is to be copied.
+            let mut stored = 0;
+            while writer.ended().is_none() {
+                stored += 1;
+                writer.commit(&single_rows(&demo, stored, 1)).unwrap()[0].as_ref().unwrap();
+                let wal = fs::metadata(folder.join("countersign.db-wal")).unwrap().len();
+                assert!(wal < 16 << 20, "after {stored} rows {wal} bytes were never copied");
+            }
+            assert!(
+                writer.ended().is_some_and(|why| why.contains("write-ahead log")),
+                "{:?}",
+                writer.ended()
+            );
+            fs::remove_file(fault).unwrap();
+            // The disk works again, and yet nothing is tried again by this writer.
+            let next = single_rows(&demo, stored + 1, 1);
+            assert!(matches!(writer.commit(&next), Err(CommitFault::Unknown { .. })));
+            drop((writer, reader));
+            let (_writer, reader) = SqliteStore::open(folder, "a test").unwrap();
+            assert_eq!(reader.verify(&demo).unwrap().seq, Seq(stored));
+        },
+    );
+}

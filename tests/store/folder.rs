@@ -207,3 +207,30 @@ fn a_command_takes_little_space() {
     let each = bytes / (per_team * teams.len() as u64);
     assert!(each <= 1536, "{each} bytes a command");
 }
+
+#[test]
+fn a_witness_or_a_lock_that_is_replaced_under_the_server_is_noticed_at_the_next_commit() {
+    for file in ["witness", "lock"] {
+        for swap in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let (mut writer, reader) = SqliteStore::open(folder.path(), "a test").unwrap();
+            writer.add_team(&team("demo"), Time(1)).unwrap();
+            let path = folder.path().join(file);
+            let copy = fs::read(&path).unwrap();
+            // Kept under another name, so that a new file can't get its number.
+            fs::rename(&path, folder.path().join("kept")).unwrap();
+            if swap {
+                fs::write(&path, copy).unwrap();
+            }
+            match writer.commit(&single_rows(&team("demo"), 1, 1)) {
+                Err(CommitFault::Unknown { reason }) => {
+                    assert!(reason.contains(&format!("{file} was replaced")), "{reason}");
+                }
+                other => panic!("{other:?}"),
+            }
+            assert!(writer.ended().is_some_and(|why| why.contains(file)));
+            // Nothing of it was stored, and who reads goes on.
+            assert_eq!(reader.head(&team("demo")).unwrap().seq, Seq(0));
+        }
+    }
+}

@@ -298,7 +298,7 @@ fn a_backup_is_a_home_that_verifies<H: Home>() {
     // The writer went on; the copy is as of then.
     writer.commit(&single_rows(&demo, 21, 1)).unwrap();
 
-    assert!(matches!(reader.backup(&copy), Err(Fault::Failed { .. })), "nothing is overwritten");
+    assert!(matches!(reader.backup(&copy), Err(Fault::NotEmpty { .. })), "nothing is overwritten");
     assert_eq!(mode(&copy), 0o700);
     for file in ["countersign.db", "witness"] {
         assert_eq!(mode(&copy.join(file)), 0o600, "{file}");

@@ -341,6 +341,11 @@ impl Coordinated {
         [self.team.peek(whole), whole(&replayed)]
     }
 
+    /// Where its log is kept.
+    pub fn store(&self) -> MemoryStore {
+        self.store.clone()
+    }
+
     fn called_out(&self) -> Vec<String> {
         let rows = self.store.reader().rows(self.team.name(), Seq(1), usize::MAX).unwrap();
         let bodies = rows.iter().filter(|row| row.kind == "called-out").map(|row| row.body.as_str());
@@ -420,7 +425,8 @@ fn seen(team: &TeamHandle, act: &Act, answer: Answer) -> Seen {
     }
 }
 
-fn objections(team: &Team, proposal: &ProposalName) -> Vec<String> {
+/// Every objection and note on a proposal, a line each.
+pub fn objections(team: &Team, proposal: &ProposalName) -> Vec<String> {
     let known = &team.review().proposal(proposal).unwrap().objections;
     let line = |objection: &review::Objection| {
         let places: Vec<String> = objection.places.iter().map(ToString::to_string).collect();

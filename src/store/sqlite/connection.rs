@@ -25,12 +25,13 @@ pub(super) fn read_write(path: &Path) -> Result<Connection, Fault> {
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
         debug_assert_eq!(mode, "wal");
-        // FULL: a commit returns when the WAL is on disk. No mmap: a disk fault there is a signal.
+        // FULL: a commit returns when the WAL is on disk. No mmap: a disk fault there is a signal. No
+        // checkpoints of SQLite's own: it keeps to itself when a sync of theirs fails.
         conn.execute_batch(
             "PRAGMA synchronous = FULL;
              PRAGMA foreign_keys = ON;
              PRAGMA cell_size_check = ON;
-             PRAGMA wal_autocheckpoint = 1000;
+             PRAGMA wal_autocheckpoint = 0;
              PRAGMA journal_size_limit = 67108864;",
         )?;
         conn.query_row("PRAGMA mmap_size = 0", [], |_| Ok(()))?;
@@ -55,9 +56,19 @@ pub(super) fn read_only(path: &Path) -> Result<Connection, Fault> {
 }
 
 /// Copies the WAL into the database, syncs that, and empties the WAL as far as readers allow.
-pub(super) fn checkpoint(conn: &Connection) -> Result<(), Fault> {
+pub(super) fn checkpoint(conn: &Connection) -> rusqlite::Result<()> {
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-        .map_err(|error| failed("copying the write-ahead log into the database", &error))
+}
+
+/// Copies as much of the WAL as readers allow without waiting for them, so that it is written anew from
+/// its start.
+pub(super) fn checkpoint_passively(conn: &Connection) -> rusqlite::Result<()> {
+    conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+}
+
+/// The fault of a checkpoint.
+pub(super) fn not_copied(error: &rusqlite::Error) -> Fault {
+    failed("copying the write-ahead log into the database", error)
 }
 
 /// The fault of an operation that failed under no particular row.

@@ -104,9 +104,33 @@ impl Home {
         Ok(())
     }
 
+    /// Which files the paths of those name now that stand beside the database.
+    pub fn beside(&self) -> Beside {
+        Beside { witness: FileId::of(&self.witness()), lock: FileId::of(&self.lock()) }
+    }
+
+    /// Refuses where the witness or the lock is no longer the file that was opened: what is witnessed would
+    /// be found by nobody, and a second server would be let in.
+    pub fn check_beside(&self, opened: &Beside) -> Result<(), Fault> {
+        let now = self.beside();
+        let replaced = |path: PathBuf| Err(Fault::Replaced { path: path.display().to_string() });
+        match (now.witness == opened.witness, now.lock == opened.lock) {
+            (false, _) => replaced(self.witness()),
+            (_, false) => replaced(self.lock()),
+            _ => Ok(()),
+        }
+    }
+
     fn replaced(&self) -> Fault {
         Fault::Replaced { path: self.database().display().to_string() }
     }
+}
+
+/// The files beside the database that a writer has open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct Beside {
+    witness: Option<FileId>,
+    lock: Option<FileId>,
 }
 
 /// The files that a connection has open, by what the file system calls them.
@@ -131,8 +155,10 @@ impl FileId {
 
 /// Makes a folder for a copy. One that is there already must be empty: nothing is overwritten.
 pub(in crate::store) fn fresh(folder: &Path) -> Result<Home, Fault> {
-    if folder.exists() && !is_empty(folder)? {
-        return Err(Fault::Failed { what: format!("the folder {} is not empty", folder.display()) });
+    if folder.exists()
+        && let Some(holds) = first_in(folder)?
+    {
+        return Err(Fault::NotEmpty { path: folder.display().to_string(), holds });
     }
     let home = Home::new(folder);
     home.prepare()?;
@@ -172,8 +198,20 @@ pub(super) fn io_fault(doing: &str, path: &Path, error: &io::Error) -> Fault {
 }
 
 fn is_empty(folder: &Path) -> Result<bool, Fault> {
-    let mut entries = fs::read_dir(folder).map_err(|error| io_fault("reading", folder, &error))?;
-    Ok(entries.next().is_none())
+    Ok(first_in(folder)?.is_none())
+}
+
+/// Something that is in a folder: the first by name.
+fn first_in(folder: &Path) -> Result<Option<String>, Fault> {
+    let reading = |error: io::Error| io_fault("reading", folder, &error);
+    let mut first = None;
+    for entry in fs::read_dir(folder).map_err(reading)? {
+        let name = entry.map_err(reading)?.file_name().to_string_lossy().into_owned();
+        if first.as_ref().is_none_or(|first| name < *first) {
+            first = Some(name);
+        }
+    }
+    Ok(first)
 }
 
 fn set_mode(path: &Path, mode: u32) -> Result<(), Fault> {

@@ -43,7 +43,7 @@ use self::home::Home;
 use self::lock::HomeLock;
 use self::witness::{Marks, Witness};
 use super::chain::Tail;
-use super::{Fault, Head};
+use super::{Fault, Head, Reader};
 use crate::protocol::name::{Seq, TeamName};
 
 /// A home folder's database.
@@ -87,10 +87,18 @@ impl SqliteStore {
         // What a WAL holds may never have reached the disk: a process that died of a failed fsync
         // leaves it in the page cache, where the next fsync finds nothing to do. Copied into the
         // database and synced there, it is durable before anybody is told that it is stored.
-        connection::checkpoint(&conn)?;
+        connection::checkpoint(&conn).map_err(|error| connection::not_copied(&error))?;
         let reader = SqliteReader::new(home.clone())?;
         let writer = SqliteWriter::new(home, conn, tails, witness, lock)?;
         Ok((writer, reader))
+    }
+
+    /// The teams of that folder; none where there is no database yet, or where its making was cut off.
+    pub fn teams_of(home: &Path) -> Result<Vec<TeamName>, Fault> {
+        if schema::is_unmade(&Home::new(home))? {
+            return Ok(Vec::new());
+        }
+        SqliteReader::open_read_only(home)?.teams()
     }
 
     /// Takes the logs as they stand: proves every chain from its first row, without the witness, and
@@ -111,7 +119,7 @@ impl SqliteStore {
             let tail = log::verify(&conn, id, &team, None)?;
             tails.push((team, tail));
         }
-        connection::checkpoint(&conn)?;
+        connection::checkpoint(&conn).map_err(|error| connection::not_copied(&error))?;
         Witness::create(&home.witness(), &tails)?;
         Ok(tails.into_iter().map(|(team, tail)| (team, tail.head())).collect())
     }

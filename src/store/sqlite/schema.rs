@@ -21,13 +21,23 @@ const FORM: u32 = MIGRATIONS.len() as u32;
 /// Looks at the database without touching a byte of it, and refuses a newer form or another
 /// program's file. A file that is missing or empty is fine.
 pub(super) fn look(home: &Home) -> Result<(), Fault> {
+    found_form(home).map(drop)
+}
+
+/// Whether there is no database yet, or one that was never given a form.
+pub(super) fn is_unmade(home: &Home) -> Result<bool, Fault> {
+    Ok(found_form(home)? == 0)
+}
+
+/// The form of the database; 0 where it has none yet.
+fn found_form(home: &Home) -> Result<u32, Fault> {
     let path = home.database();
     let mut header = [0; 100];
     match File::open(&path).and_then(|mut file| file.read_exact(&mut header)) {
         Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
         // Shorter than a header: SQLite decides.
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
         Err(error) => return Err(io_fault("reading", &path, &error)),
     }
     // Offsets of the file format: magic, user_version, application_id.
@@ -35,18 +45,24 @@ pub(super) fn look(home: &Home) -> Result<(), Fault> {
     if !header.starts_with(b"SQLite format 3\0") {
         return Err(Fault::Failed { what: format!("{} is not a database", path.display()) });
     }
-    judge(number(68), number(60))?;
+    let (application_id, form) = (number(68), number(60));
+    judge(application_id, form)?;
     // A server that was killed may have left the first page in the WAL.
-    if home.wal().exists() {
-        let conn = connection::read_only(&path)?;
-        let (application_id, form) = numbers(&conn)?;
-        judge(application_id, form)?;
+    if !home.wal().exists() {
+        return Ok(form);
     }
-    Ok(())
+    let conn = connection::read_only(&path)?;
+    let (application_id, form) = numbers(&conn)?;
+    judge(application_id, form)?;
+    Ok(form)
 }
 
 /// Brings an older form, or an empty file, to this version's, in one transaction.
 pub(super) fn upgrade(conn: &mut Connection) -> Result<(), Fault> {
+    upgrade_by(conn, &MIGRATIONS)
+}
+
+fn upgrade_by(conn: &mut Connection, migrations: &[&str]) -> Result<(), Fault> {
     // Read again under the write lock: what was looked at before may have changed since.
     let transaction = conn
         .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -61,14 +77,14 @@ pub(super) fn upgrade(conn: &mut Connection) -> Result<(), Fault> {
             return Err(Fault::Failed { what: "the database belongs to another program".to_owned() });
         }
     }
-    if form == FORM {
+    if form as usize == migrations.len() {
         return Ok(());
     }
-    let upgraded = MIGRATIONS[form as usize..]
+    let upgraded = migrations[form as usize..]
         .iter()
         .try_for_each(|step| transaction.execute_batch(step))
         .and_then(|()| transaction.pragma_update(None, "application_id", APPLICATION_ID))
-        .and_then(|()| transaction.pragma_update(None, "user_version", FORM))
+        .and_then(|()| transaction.pragma_update(None, "user_version", migrations.len() as u32))
         .and_then(|()| transaction.commit());
     upgraded.map_err(|error| failed("upgrading the database", &error))
 }
@@ -118,5 +134,61 @@ fn judge(application_id: u32, form: u32) -> Result<(), Fault> {
         (APPLICATION_ID, form) if form > FORM => Err(Fault::Newer { found: form, known: FORM }),
         (APPLICATION_ID, form) if form > 0 => Ok(()),
         _ => Err(Fault::Failed { what: "the database belongs to another program".to_owned() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Every object and number of a database, and what it holds.
+    fn contents(path: &Path) -> (Vec<String>, (u32, u32), i64) {
+        let conn = connection::read_write(path).unwrap();
+        let teams = conn.query_row("SELECT count(*) FROM teams", [], |row| row.get(0)).unwrap();
+        let objects = objects(&conn).unwrap().into_iter().map(|object| format!("{object:?}"));
+        (objects.collect(), numbers(&conn).unwrap(), teams)
+    }
+
+    #[test]
+    fn an_upgrade_takes_place_as_a_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("countersign.db");
+        let open = || Connection::open(&path).unwrap();
+        upgrade_by(&mut open(), &MIGRATIONS[..1]).unwrap();
+        open().execute("INSERT INTO teams (name, created_at) VALUES ('atlas', 1)", []).unwrap();
+        drop(connection::read_write(&path).unwrap());
+        let oldest = contents(&path);
+        assert_eq!(oldest.1, (APPLICATION_ID, 1));
+
+        let good = "CREATE TABLE later (x INTEGER) STRICT; INSERT INTO later SELECT count(*) FROM teams;";
+        let bad = "DELETE FROM teams; INSERT INTO nowhere VALUES (1);";
+        let mut conn = connection::read_write(&path).unwrap();
+        let refused = upgrade_by(&mut conn, &[MIGRATIONS[0], good, bad]).unwrap_err();
+        assert!(refused.to_string().contains("upgrading"), "{refused}");
+        drop(conn);
+        assert_eq!(contents(&path), oldest, "a step that fails takes those before it back");
+
+        // Killed before the transaction ends: its pages may stand in the WAL, and count for nothing.
+        let conn = connection::read_write(&path).unwrap();
+        conn.execute_batch(&format!(
+            "PRAGMA cache_size = 1; BEGIN IMMEDIATE; {good} PRAGMA user_version = 2;"
+        ))
+        .unwrap();
+        let killed = tempfile::tempdir().unwrap();
+        for file in ["countersign.db", "countersign.db-wal"] {
+            std::fs::copy(folder.path().join(file), killed.path().join(file)).unwrap();
+        }
+        assert_eq!(contents(&killed.path().join("countersign.db")), oldest);
+        conn.execute_batch("ROLLBACK").unwrap();
+        drop(conn);
+
+        let mut conn = connection::read_write(&path).unwrap();
+        upgrade_by(&mut conn, &[MIGRATIONS[0], good]).unwrap();
+        drop(conn);
+        let (objects, numbers, teams) = contents(&path);
+        assert_eq!((numbers, teams), ((APPLICATION_ID, 2), 1));
+        assert!(objects.iter().any(|object| object.contains("later")));
     }
 }

@@ -124,11 +124,13 @@ impl Witness {
         Ok(witness)
     }
 
-    /// Witnesses that this log ends there. A team's first line is synced.
+    /// Witnesses that this log ends there. A team's first line is to be synced before the team stores
+    /// anything; later ones are from time to time.
     pub fn write(&mut self, team: &TeamName, tail: &Tail) -> io::Result<()> {
         let Some(Slot { pair, next }) = self.slots.get(team).copied() else {
             self.append(team, tail)?;
-            return self.sync();
+            self.unsynced_commits = UNSYNCED_COMMITS_MAX;
+            return Ok(());
         };
         let at = pair * PAIR_BYTES as u64 + next * SLOT_BYTES as u64;
         self.file.write_all_at(line(team, tail.seq, &tail.link.digest()).as_bytes(), at)?;
@@ -136,13 +138,14 @@ impl Witness {
         Ok(())
     }
 
-    /// Counts a commit whose lines were all written, and syncs from time to time.
-    pub fn committed(&mut self) -> io::Result<()> {
+    /// Counts a commit whose lines were all written.
+    pub fn committed(&mut self) {
         self.unsynced_commits += 1;
-        if self.unsynced_commits < UNSYNCED_COMMITS_MAX {
-            return Ok(());
-        }
-        self.sync()
+    }
+
+    /// Whether what was written may stay unsynced no longer.
+    pub fn owes_sync(&self) -> bool {
+        self.unsynced_commits >= UNSYNCED_COMMITS_MAX
     }
 
     /// Makes durable what was written.

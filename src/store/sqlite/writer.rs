@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use rusqlite::{Connection, ErrorCode};
 
 use super::connection::{self, failed, words};
-use super::home::{Home, Identity};
+use super::home::{Beside, Home, Identity};
 use super::lock::HomeLock;
 use super::witness::Witness;
 use super::{credentials, log};
@@ -13,6 +13,16 @@ use crate::protocol::name::{MemberName, Seq, TeamName};
 use crate::protocol::time::Time;
 use crate::store::chain::{self, Extension, Tail};
 use crate::store::{Batch, CommitFault, Credential, Fault, Head, Refused, Writer};
+
+/// How many pages a WAL may have before it is copied into the database. About: it is counted by what is
+/// stored.
+const WAL_PAGES_MAX: usize = 1_000;
+
+const PAGE_BYTES: usize = 4_096;
+
+/// What a row takes beside its texts, in pages: one of the table, one of the index, one now and then for a
+/// split.
+const ROW_PAGES: usize = 2;
 
 /// The writer of a home folder; there is one. Dropping it lets the folder go.
 pub struct SqliteWriter {
@@ -22,6 +32,9 @@ pub struct SqliteWriter {
     lock: HomeLock,
     home: Home,
     opened: Identity,
+    beside: Beside,
+    /// Pages that the WAL may have by now.
+    wal_pages: usize,
     /// Where each log ends, so that a commit reads nothing.
     logs: HashMap<TeamName, Log>,
     /// Logs whose end is stored and not yet witnessed.
@@ -44,10 +57,11 @@ impl SqliteWriter {
         witness: Witness,
         lock: HomeLock,
     ) -> Result<Self, Fault> {
-        let opened = home.identity()?;
+        let (opened, beside) = (home.identity()?, home.beside());
         let unwitnessed = tails.iter().map(|(_, team, _)| team.clone()).collect();
         let logs = tails.into_iter().map(|(id, team, tail)| (team, Log { id, tail })).collect();
-        let mut writer = Self { conn, witness, lock, home, opened, logs, unwitnessed, ended: None };
+        let mut writer =
+            Self { conn, witness, lock, home, opened, beside, wal_pages: 0, logs, unwitnessed, ended: None };
         writer.bear_witness()?;
         writer.witness.sync().map_err(|error| writer.witness_fault(&error))?;
         Ok(writer)
@@ -65,7 +79,48 @@ impl SqliteWriter {
             written.map_err(|error| self.witness_fault(&error))?;
             self.unwitnessed.pop_first();
         }
+        if self.witness.owes_sync()
+            && let Err(error) = self.witness.sync()
+        {
+            let fault = self.witness_fault(&error);
+            return Err(self.unsynced(fault));
+        }
         Ok(())
+    }
+
+    /// What is true after a sync that failed: any line before it may be lost, and asking again would be
+    /// told that all is well.
+    fn unsynced(&mut self, fault: Fault) -> Fault {
+        self.ended = Some(fault.to_string());
+        fault
+    }
+
+    /// Copies the WAL where it has grown long. What was stored stands; but after a sync that failed nothing
+    /// more is.
+    fn shorten_wal(&mut self, batches: &[Batch]) {
+        let texts = |row: &crate::store::Row| {
+            row.body.len() + row.request.as_ref().map_or(0, |request| request.answer.len())
+        };
+        let rows = batches.iter().flat_map(|batch| &batch.rows);
+        self.wal_pages += rows.map(|row| ROW_PAGES + texts(row) / PAGE_BYTES).sum::<usize>();
+        if self.wal_pages < WAL_PAGES_MAX {
+            return;
+        }
+        self.wal_pages = 0;
+        let copied = connection::checkpoint_passively(&self.conn);
+        self.see_checkpoint(&copied);
+    }
+
+    /// Readers may delay a checkpoint. A disk that failed in it ends the writer.
+    fn see_checkpoint(&mut self, copied: &rusqlite::Result<()>) {
+        let Err(error) = copied else { return };
+        let fault = connection::not_copied(error);
+        if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
+            tracing::error!(%fault, "what was stored is in the write-ahead log alone");
+            self.unsynced(fault);
+        } else {
+            tracing::warn!(%fault, "what was stored is in the write-ahead log alone");
+        }
     }
 
     fn witness_fault(&self, error: &std::io::Error) -> Fault {
@@ -78,6 +133,7 @@ impl SqliteWriter {
             return Err(Fault::Failed { what: reason.clone() });
         }
         let found = self.home.check_identity(&mut self.opened);
+        let found = found.and_then(|()| self.home.check_beside(&self.beside));
         if let Err(fault) = &found {
             self.ended = Some(fault.to_string());
         }
@@ -179,9 +235,8 @@ impl SqliteWriter {
         }
         // The witness does not cover what stands beside the logs, and a WAL that is cut short would
         // bring a revoked credential back. So it doesn't stay in the WAL; readers may delay that.
-        if let Err(fault) = connection::checkpoint(&self.conn) {
-            tracing::warn!(%fault, "what was just stored is in the write-ahead log alone");
-        }
+        let copied = connection::checkpoint(&self.conn);
+        self.see_checkpoint(&copied);
         Ok(changed)
     }
 }
@@ -215,16 +270,16 @@ impl Writer for SqliteWriter {
         // Stored in a file that nobody will find again is not stored.
         self.check_alive().map_err(|fault| CommitFault::Unknown { reason: fault.to_string() })?;
         // The commit stands whatever becomes of its witness; the next one waits for it.
-        let witnessed = self.bear_witness().and_then(|()| {
-            let counted = self.witness.committed();
-            counted.map_err(|error| self.witness_fault(&error))
-        });
-        if let Err(fault) = witnessed {
+        self.witness.committed();
+        if let Err(fault) = self.bear_witness() {
             tracing::error!(%fault, "the heads that were just stored are not witnessed yet");
-            // A sync that was refused may have lost any line that was written before it.
-            self.unwitnessed.extend(self.logs.keys().cloned());
         }
+        self.shorten_wal(batches);
         Ok(outcomes)
+    }
+
+    fn ended(&self) -> Option<&str> {
+        self.ended.as_deref()
     }
 
     fn add_team(&mut self, team: &TeamName, at: Time) -> Result<(), Fault> {
