@@ -254,6 +254,9 @@ impl Team {
         match event {
             Event::CharterAdopted(adopted) => {
                 self.ownership = Ownership::of(&adopted.charter);
+                if let Some(before) = &self.adopted {
+                    self.review.lapse_decisions(&before.charter, &adopted.charter);
+                }
                 self.adopted = Some(adopted.into());
                 self.revisions.extend(self.adopted.clone());
             }
