@@ -196,6 +196,8 @@ impl Team {
     /// `now` is never before the last event's time: where it is, that time is taken.
     pub fn handle(&self, judge: &dyn Judge, now: Time, who: &Actor, command: &Command) -> Decision {
         let now = now.max(self.at);
+        #[cfg(feature = "planted")]
+        super::planted::asked(command);
         let Some(adopted) = &self.adopted else {
             return match (who, command) {
                 (Actor::Operator, Command::Adopt(adopt)) => first_charter(adopt),
