@@ -19,7 +19,7 @@ pub struct Guard {
 thread_local! {
     static LEFT_OUT: RefCell<Option<Guard>> = const { RefCell::new(None) };
     static ASKED: Cell<&'static str> = const { Cell::new("") };
-    static GATHERED: RefCell<BTreeSet<Guard>> = const { RefCell::new(BTreeSet::new()) };
+    static GATHERED: RefCell<Gathered> = const { RefCell::new(Gathered { all: BTreeSet::new(), alone: BTreeSet::new() }) };
 }
 
 /// From here on, and on this thread, that guard is gone; or none is.
@@ -27,9 +27,18 @@ pub fn plant(guard: Option<Guard>) {
     LEFT_OUT.set(guard);
 }
 
-/// Every reason that was given on this thread so far.
-pub fn gathered() -> BTreeSet<Guard> {
-    GATHERED.with_borrow(BTreeSet::clone)
+/// The reasons that were given.
+#[derive(Clone, Debug, Default)]
+pub struct Gathered {
+    /// Every one.
+    pub all: BTreeSet<Guard>,
+    /// Those that once were the only one: without any other, nothing changes where it is left out.
+    pub alone: BTreeSet<Guard>,
+}
+
+/// Every reason that was given on this thread since this was last asked.
+pub fn gathered() -> Gathered {
+    GATHERED.take()
 }
 
 /// What is asked by a command, in one word.
@@ -71,8 +80,19 @@ pub(super) fn asked(command: &Command) {
 /// The reasons that are still given.
 pub(super) fn left(mut violations: Vec<Violation>) -> Vec<Violation> {
     let verb = ASKED.get();
-    let given = violations.iter().map(|violation| Guard { verb, code: code(violation) });
-    GATHERED.with_borrow_mut(|gathered| gathered.extend(given));
+    let given: BTreeSet<Guard> =
+        violations.iter().map(|violation| Guard { verb, code: code(violation) }).collect();
+    GATHERED.with_borrow_mut(|gathered| {
+        if given.len() == 1 {
+            gathered.alone.extend(given.iter().cloned());
+        }
+        gathered.all.extend(given);
+        let blocked = Guard { verb, code: "CONFIRM_BLOCKED".to_owned() };
+        if !violations.is_empty() && violations.iter().all(|one| one.code() == blocked.code) {
+            gathered.alone.insert(blocked.clone());
+            gathered.all.insert(blocked);
+        }
+    });
     LEFT_OUT.with_borrow(|guard| {
         let Some(guard) = guard.as_ref().filter(|guard| guard.verb == verb) else { return };
         violations.retain(|violation| {

@@ -50,7 +50,8 @@ impl Review {
             let Some(current) = proposal.versions.last_mut() else { continue };
             for member in anew {
                 current.overruled.remove(&member);
-                if let Some(ballot) = current.ballots.get_mut(&member).filter(|_| !objects.contains(&member)) {
+                if let Some(ballot) = current.ballots.get_mut(&member).filter(|_| !objects.contains(&member))
+                {
                     // What it says anew is owed, and so no change of a vote.
                     (ballot.vote, ballot.cast) = (None, None);
                 }
