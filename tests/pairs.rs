@@ -51,7 +51,7 @@ fn digest(text: &str) -> Digest {
 impl Stage {
     fn open(judge: &CelJudge, text: &str) -> Self {
         let charter = charter::parse("charter.toml", text).unwrap_or_else(|found| panic!("{found}"));
-        let adopt = Adopt { text: text.to_owned(), digest: digest(text), charter };
+        let adopt = Adopt { text: text.to_owned(), digest: digest(text), charter, rules: Vec::new() };
         let now = "2026-01-01T09:00:00Z".parse().unwrap();
         let mut stage = Self { team: Team::new(), log: Vec::new(), now };
         let line = Line { name: "adopt", who: Actor::Operator, command: Command::Adopt(Box::new(adopt)) };
@@ -285,7 +285,14 @@ impl Stage {
         let text = format!("{}\n# one more\n", adopted.text);
         let charter = charter::parse("charter.toml", &text);
         let reason = "one more".to_owned();
-        Command::Revise(Box::new(adoption::Revise { digest: digest(&text), text, charter, reason }))
+        Command::Revise(Box::new(adoption::Revise {
+            digest: digest(&text),
+            text,
+            charter,
+            rules: Vec::new(),
+            refused: Vec::new(),
+            reason,
+        }))
     }
 
     /// A version with that content after the current one, which answers all that is open.
@@ -297,7 +304,7 @@ impl Stage {
         Command::Propose(Box::new(Propose {
             proposal: proposal.name.clone(),
             artifact: Artifact { kind: ArtifactKind::Bundle, digest: content.clone(), content, base: None },
-            facts: ArtifactFacts { empty: false, paths: Vec::new(), files: Vec::new(), authors: Vec::new() },
+            facts: ArtifactFacts::default(),
             summary: String::new(),
             answers,
             after: proposal.current_number(),

@@ -31,6 +31,7 @@ mod ownership;
 pub mod planted;
 mod progress;
 pub mod recovery;
+pub mod referee;
 pub mod rejection;
 pub mod review;
 pub mod rule;

@@ -1,5 +1,6 @@
 //! A team: its charter, its review, its escalations, and the questions that can be put to them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::adoption::{self, Revise};
@@ -16,7 +17,7 @@ use super::ownership::Ownership;
 use super::recovery::Recoveries;
 use super::rejection::{Rejection, Violation};
 use super::review::{self, Circle, Review};
-use super::rule::Judge;
+use super::rule::{Judge, OwnRule};
 use super::time::Time;
 
 /// The charter in force.
@@ -30,6 +31,8 @@ pub struct Adopted {
     pub text: Arc<str>,
     /// What it was read as.
     pub charter: Charter,
+    /// The team's own rules, by id.
+    pub rules: Arc<[OwnRule]>,
 }
 
 /// Put a first charter in force, as the operator.
@@ -41,6 +44,8 @@ pub struct Adopt {
     pub digest: Digest,
     /// What it was read as.
     pub charter: Charter,
+    /// The team's own rules, by id: read and tried by whoever asks.
+    pub rules: Vec<OwnRule>,
 }
 
 /// What may be asked of a team.
@@ -132,6 +137,8 @@ pub struct Team {
     escalations: Escalations,
     deadlines: Deadlines,
     recoveries: Recoveries,
+    /// How often each rule called out.
+    called_out: BTreeMap<String, u64>,
 }
 
 impl Team {
@@ -173,6 +180,11 @@ impl Team {
     /// How often each recovery patch fired.
     pub fn recoveries(&self) -> &Recoveries {
         &self.recoveries
+    }
+
+    /// How often a rule called out.
+    pub fn called_out(&self, rule: &str) -> u64 {
+        self.called_out.get(rule).copied().unwrap_or(0)
     }
 
     pub(super) fn deadlines(&self) -> &Deadlines {
@@ -278,6 +290,7 @@ impl Team {
             Event::EscalationReminded(reminded) => self.escalations.reminded(at, reminded),
             Event::RecoveryFired(fired) => self.recoveries.fired(fired),
             Event::ServerResumed(resumed) => self.deadlines.resumed(resumed),
+            Event::CalledOut(called) => *self.called_out.entry(called.rule.clone()).or_default() += 1,
             _ => {}
         }
         if let Some(adopted) = &self.adopted {
@@ -420,6 +433,7 @@ fn first_charter(adopt: &Adopt) -> Decision {
         reason: None,
         text: adopt.text.clone(),
         charter: adopt.charter.clone(),
+        rules: adopt.rules.clone(),
     };
     // A checked charter has a first phase.
     let opened = adopt.charter.phases.first().map(|phase| PhaseOpened { phase: phase.name.clone() });

@@ -298,7 +298,7 @@ async fn get_status(
         let message = "the log does not hold that sequence yet";
         status_with_reason(Code::DeadlineExceeded, "SEQUENCE_NOT_REACHED", message, &[])
     })??;
-    let look = |team: &Team, now: Time| status::status(team, call.team.judge(), now, &call.member);
+    let look = |team: &Team, now: Time| status::status(team, &*call.team.judge(), now, &call.member);
     let mut status = call.team.read(look).await?.0;
     show_failing(&call.team, &mut status.escalations);
     Ok(status)
@@ -326,7 +326,7 @@ fn explained(team: &Team, call: &Call, name: &str) -> Result<proto::ExplainRespo
         return Err(Violation::UnknownSubject { subject: shown(name, 200), nearest });
     };
     let requirements =
-        requirement::of_circle(team, &adopted.charter, call.team.judge(), circle, &call.member);
+        requirement::of_circle(team, &adopted.charter, &*call.team.judge(), circle, &call.member);
     let asked = requirements.iter().filter(|requirement| {
         let about = requirement.proposal.as_ref();
         proposal.is_none_or(|asked| about.is_none_or(|about| *about == asked.name))
@@ -352,7 +352,7 @@ impl Reading {
         let command = Command::Read(command::read(subject)?);
         let who = Actor::Member(call.member.clone());
         // Deciding changes nothing.
-        let would = |team: &Team, now: Time| team.handle(call.team.judge(), now, &who, &command).outcome;
+        let would = |team: &Team, now: Time| team.handle(&*call.team.judge(), now, &who, &command).outcome;
         match call.team.read(would).await?.0? {
             Answer::Read { reference } => Self::exactly(call, reference),
             _ => Err(Failure::unexpected()),

@@ -118,6 +118,7 @@ impl World<'_> {
             text: adopted.text.to_string(),
             digest: adopted.digest.clone(),
             charter: adopted.charter.clone(),
+            rules: adopted.rules.to_vec(),
         };
         let command = match self.dice.below(3) {
             0 => Command::Adopt(Box::new(adopt)),
@@ -328,7 +329,14 @@ impl World<'_> {
         charter.limits.withdraw_flips = 1 + self.dice.below(3) as u32;
         let text = format!("{}\n# {}", adopted.text, self.seen.steps);
         let digest = Digest::of_bytes([self.seen.steps as u8; 32]);
-        Command::Revise(Box::new(Revise { text, digest, charter: Ok(charter), reason: self.text() }))
+        Command::Revise(Box::new(Revise {
+            text,
+            digest,
+            charter: Ok(charter),
+            rules: Vec::new(),
+            refused: Vec::new(),
+            reason: self.text(),
+        }))
     }
 
     fn propose(&mut self, member: &MemberName) -> review::Propose {

@@ -95,7 +95,7 @@ impl<'a> World<'a> {
             oracle: Oracle::default(),
         };
         let digest = Digest::of_bytes(Sha256::digest(&text).into());
-        let adopt = Command::Adopt(Box::new(Adopt { text, digest, charter: parsed }));
+        let adopt = Command::Adopt(Box::new(Adopt { text, digest, charter: parsed, rules: Vec::new() }));
         world.perform(&Actor::Operator, &adopt)?;
         Ok(world)
     }
@@ -360,7 +360,7 @@ impl<'a> World<'a> {
         Propose {
             artifact: self.artifact(&format!("{name} fresh {}", self.offered)),
             proposal: name,
-            facts: ArtifactFacts { empty: false, paths, files: Vec::new(), authors },
+            facts: ArtifactFacts { empty: false, paths, files: Vec::new(), authors, secrets: Vec::new() },
             summary: "more".to_owned(),
             answers,
             after,

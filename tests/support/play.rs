@@ -22,12 +22,17 @@
 //! The commands are those of the command line, with what only a play needs beside them: `propose` takes
 //! `--file PATH=TEXT` and `--delete PATH` (a fresh text in `src/NAME.rs` where none is given),
 //! `--author EMAIL`, `--co-author EMAIL` and `--empty`; a reference `parser@1` is made exact, unless it
-//! carries digits itself; `confirm implement` confirms what this member last saw in `status`.
+//! carries digits itself; `confirm implement` confirms what this member last saw in `status`; `called-out` lists
+//! what the log says was called out; `try RULE` tries a candidate of tests/plays/charters/candidates.
+//! The rules of the folder that a charter names stand beside it in tests/plays/charters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use countersign::judge::own;
+use countersign::protocol::charter;
+use countersign::protocol::rule::OwnRule;
 use countersign::protocol::time::Span;
 
 /// A text file by path; what a version of a play holds.
@@ -109,6 +114,12 @@ pub enum Act {
     Explain {
         name: String,
     },
+    /// What the log says was called out.
+    CalledOut,
+    /// What a candidate rule of that name, among the rules of plays, would say.
+    TryRule {
+        name: String,
+    },
     Adopt {
         /// The text of a charter.
         charter: String,
@@ -140,6 +151,7 @@ pub enum Seen {
     Checked { name: String, status: String, reference: String },
     Confirmed { complete: bool, waiting_for: Vec<String> },
     Requirements { lines: Vec<String> },
+    CalledOut { lines: Vec<String> },
     Escalated { id: String },
     Answered { id: String },
     Adopted { revision: u32 },
@@ -241,6 +253,20 @@ pub fn charter_text(name: &str) -> String {
     let file =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plays/charters").join(format!("{name}.toml"));
     std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+/// The file of a candidate rule.
+pub fn candidate_file(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plays/charters/candidates");
+    folder.join(format!("{name}.toml"))
+}
+
+/// The rules of the folder that a charter names, beside it.
+pub fn own_rules(charter: &str) -> Vec<OwnRule> {
+    let parsed = charter::parse("charter.toml", charter).ok();
+    let Some(folder) = parsed.and_then(|charter| charter.rules.folder) else { return Vec::new() };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plays/charters").join(folder);
+    own::read_folder(&path).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
 fn difference(expected: &str, played: &str) -> String {
@@ -486,6 +512,8 @@ impl<S: Stage> Troupe<S> {
                 Act::Confirm { reference: saw.unwrap_or(circle) }
             }
             "explain" => Act::Explain { name: args.positional() },
+            "called-out" => Act::CalledOut,
+            "try" => Act::TryRule { name: args.positional() },
             "adopt" => Act::Adopt {
                 charter: charter_text(&args.positional()),
                 reason: args.one("reason").unwrap_or_default(),
@@ -729,7 +757,12 @@ fn said(seen: &Seen) -> String {
         }
         Seen::Shown { reference } => format!("shown {reference}\n"),
         Seen::Objections { lines } if lines.is_empty() => "none\n".to_owned(),
-        Seen::Objections { lines } | Seen::Requirements { lines } => lines.join("\n") + "\n",
+        Seen::CalledOut { lines } | Seen::Requirements { lines } if lines.is_empty() => {
+            "nothing\n".to_owned()
+        }
+        Seen::Objections { lines } | Seen::Requirements { lines } | Seen::CalledOut { lines } => {
+            lines.join("\n") + "\n"
+        }
         Seen::Approved { reference } => format!("{reference} approved\n"),
         Seen::Raised { id, reference } => format!("{id} on {reference}\n"),
         Seen::Closed { id } => format!("{id} closed\n"),
