@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use countersign::protocol::adoption::Revise;
-use countersign::protocol::escalation::{Cause, Decision, Escalated, EscalationClosed};
+use countersign::protocol::escalation::Cause;
 use countersign::protocol::event::CharterAdopted;
 use countersign::protocol::name::{Actor, ObjectionId};
 use countersign::protocol::review::{
@@ -12,7 +12,7 @@ use countersign::protocol::review::{
 };
 use countersign::protocol::{Command, Event};
 
-use super::facts::{Asked, Closed, Facts, Offer, Remark, Ring, Rules, Said, State, Work, changes, passed};
+use super::facts::{Closed, Facts, Offer, Remark, Ring, Rules, Said, State, Work, passed};
 
 /// A guarantee that doesn't hold, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -295,7 +295,10 @@ impl Facts {
                 self.work(name)?.excused.extend(places);
                 Ok(())
             }
-            Event::DissentCalled(_) | Event::EscalationReminded(_) | Event::EscalationSent(_) => Ok(()),
+            Event::CalledOut(_)
+            | Event::DissentCalled(_)
+            | Event::EscalationReminded(_)
+            | Event::EscalationSent(_) => Ok(()),
             Event::ServerResumed(_) => Ok(()),
             Event::RecoveryFired(event) => {
                 demand!("recovery", false, "{} fired on {}: {}", event.patch, event.subject, event.found);
@@ -309,7 +312,7 @@ impl Facts {
         Ok(())
     }
 
-    fn work(&mut self, name: &str) -> Result<&mut Work, Broken> {
+    pub(super) fn work(&mut self, name: &str) -> Result<&mut Work, Broken> {
         let what = || Broken { guarantee: "G1", what: format!("{name} is no work that is known") };
         self.works.get_mut(name).ok_or_else(what)
     }
@@ -327,7 +330,7 @@ impl Facts {
     }
 
     /// What persons alone decide, each time with a reason.
-    fn decides(&self, asking: &Asking<'_>, by: &str, reason: &str) -> Verdict {
+    pub(super) fn decides(&self, asking: &Asking<'_>, by: &str, reason: &str) -> Verdict {
         self.spoke(asking, by)?;
         demand!("G7", self.is_human(by), "{by} is no person, and decides");
         self.given("reason", reason)
@@ -356,7 +359,7 @@ impl Facts {
             .collect()
     }
 
-    fn given(&self, what: &str, text: &str) -> Verdict {
+    pub(super) fn given(&self, what: &str, text: &str) -> Verdict {
         demand!("limits", !text.trim().is_empty(), "there is no {what}");
         self.text(what, text)
     }
@@ -779,69 +782,5 @@ impl Facts {
         }
         self.ring(circle)?.state = State::Complete;
         Ok(())
-    }
-
-    fn escalated(&mut self, asking: &Asking<'_>, event: &Escalated) -> Verdict {
-        self.asked_ever += 1;
-        demand!("G13", event.id.0 == self.asked_ever, "{} is not the next one", event.id);
-        demand!("G13", event.cause != Cause::Recovery, "{}: {}", event.subject, event.text);
-        let subject = event.subject.clone();
-        let member = event.member.as_ref().map(ToString::to_string);
-        if event.cause == Cause::Asked {
-            let by = asking.who.to_string();
-            demand!("G14", member.as_ref() == Some(&by), "{by} asked as {member:?}");
-            self.given("text", &event.text)?;
-            let named = subject.split(['@', ':']).next().unwrap_or_default();
-            let known = self.works.contains_key(named) || self.rings.contains_key(named);
-            demand!("G13", known, "nobody knows {subject}, and a person is asked about it");
-        }
-        let each = matches!(event.cause, Cause::VoteLimit | Cause::Asked | Cause::Overdue);
-        let same = |asked: &&Asked| {
-            asked.cause == event.cause && asked.subject == subject && (!each || asked.member == member)
-        };
-        let again = self.asked.values().find(same);
-        demand!("G13", again.is_none(), "{} on {subject} is before a person already", event.cause.as_str());
-        let proposal = event.proposal.as_ref().map(ToString::to_string);
-        let of = proposal.as_ref().and_then(|name| self.works.get(name)).map(|work| work.circle.clone());
-        let circle = of.or_else(|| event.circle.as_ref().map(ToString::to_string));
-        self.asked.insert(event.id.0, Asked { cause: event.cause, subject, member, circle, proposal });
-        Ok(())
-    }
-
-    fn answered(&mut self, asking: &Asking<'_>, event: &EscalationClosed) -> Verdict {
-        let asked = self.asked.remove(&event.id.0);
-        demand!("G13", asked.is_some(), "{} closed, and isn't open", event.id);
-        let asked = asked.expect("it was just demanded");
-        let (Some(by), Some(decision)) = (&event.by, event.decision) else {
-            demand!("G7", event.decision.is_none(), "nobody decided {:?}", event.decision);
-            let over =
-                |circle: &String| self.rings.get(circle).is_some_and(|ring| ring.state == State::Closed);
-            let over = asked.circle.as_ref().is_some_and(over)
-                || asked.proposal.as_ref().is_some_and(|name| self.works[name].dropped);
-            demand!("G13", over || asked.cause != Cause::Asked, "{} closed by itself", event.id);
-            return Ok(());
-        };
-        self.decides(asking, by.as_str(), &event.reason)?;
-        let fits = asked.cause.decisions().contains(&decision);
-        demand!("G7", fits, "{decision} does not answer {}", asked.cause.as_str());
-        if let Some(circle) = asked.circle.clone().filter(|_| changes(decision)) {
-            self.lapse(&circle);
-        }
-        let Some(name) = asked.proposal.filter(|_| decision == Decision::RaiseLimit) else { return Ok(()) };
-        match asked.cause {
-            Cause::RoundLimit => {
-                self.kin(&name).iter().try_for_each(|kin| self.work(kin).map(|work| work.rounds = 0))
-            }
-            Cause::FlipLimit => {
-                self.kin(&name).iter().try_for_each(|kin| self.work(kin).map(|work| work.flips = 0))
-            }
-            Cause::VoteLimit => {
-                let changes = &mut self.work(&name)?.changes;
-                let one = asked.member.and_then(|member| changes.get_mut(&member));
-                one.into_iter().for_each(|(_, count)| *count = 0);
-                Ok(())
-            }
-            _ => Ok(()),
-        }
     }
 }

@@ -8,6 +8,7 @@
 
 mod canon;
 mod check;
+mod decided;
 mod facts;
 pub mod search;
 mod told;

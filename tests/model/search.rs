@@ -139,7 +139,8 @@ impl Search<'_> {
         let text = self.world.charter.clone();
         let charter = charter::parse("charter.toml", &text)
             .unwrap_or_else(|found| panic!("the charter of {} is refused: {found}", self.world.name));
-        let adopt = Command::Adopt(Box::new(Adopt { digest: digest_of(&text), text, charter }));
+        let adopt =
+            Command::Adopt(Box::new(Adopt { digest: digest_of(&text), text, charter, rules: Vec::new() }));
         let node = Node {
             team: Team::new(),
             facts: Facts::default(),

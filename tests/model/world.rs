@@ -96,7 +96,14 @@ pub fn digest_of(text: &str) -> Digest {
 /// A charter as a person would adopt it.
 pub fn revision(text: &str) -> Revise {
     let charter = charter::parse("charter.toml", text);
-    Revise { text: text.to_owned(), digest: digest_of(text), charter, reason: String::new() }
+    Revise {
+        text: text.to_owned(),
+        digest: digest_of(text),
+        charter,
+        rules: Vec::new(),
+        refused: Vec::new(),
+        reason: String::new(),
+    }
 }
 
 fn bundle(content: Digest) -> Artifact {
@@ -123,6 +130,7 @@ pub fn fresh(
             paths: vec![path_of(name.as_str(), by.as_str())],
             files: Vec::new(),
             authors: vec![author(by.as_str())],
+            secrets: Vec::new(),
         },
         proposal: name.clone(),
         summary: "more".to_owned(),
@@ -322,7 +330,12 @@ impl Tries<'_> {
                     failing_test: None,
                 };
                 let note = Note { reference: reference.clone(), text: "hm".to_owned(), at: Vec::new() };
-                if objections < bounds.objections {
+                // Where the vote can't change any more, it is tried all the same.
+                let spent = work
+                    .changes
+                    .get(&member)
+                    .is_some_and(|(last, count)| *last == Some(true) && *count >= self.facts.rules().changes);
+                if objections < bounds.objections || spent {
                     self.by(&member, Command::Object(object.clone()));
                 }
                 if notes < bounds.notes {
@@ -499,7 +512,8 @@ impl Tries<'_> {
                     Command::Revise(Box::new(Revise { reason: reason.to_owned(), ..other.clone() }))
                 };
                 self.by(&human, revise(REASON));
-                if index > 0 {
+                // Of one that could be adopted, and only of one, also what is wrong with who asks, and how.
+                if index != 1 {
                     continue;
                 }
                 for member in members.iter().filter(|member| **member != human) {

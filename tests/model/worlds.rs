@@ -23,6 +23,7 @@ pub fn all(size: Size) -> Vec<World> {
         late(full),
         charters(full),
         each(full),
+        beside(),
     ]
 }
 
@@ -248,4 +249,15 @@ fn each(full: bool) -> World {
                 reviews = [{ reviewer = \"sec\", of = \"arch\", lens = \"plan\" }]\n";
     let shows = &["phase-closed", "phase-opened", "withdrawn", "circle-published"];
     World { shows, ..nothing_beside("each", charter(&limits(1, NEVER_LATE), more), bounds) }
+}
+
+/// What one producer offers under two names beside the charter: flips and cooldown count for both.
+fn beside() -> World {
+    let bounds = Bounds { versions: 1, waits: 1, withdrawals: 2, ad_hoc: 2, ..Bounds::default() };
+    let more = "[[phases]]\nname = \"build\"\nconfirm = \"each\"\ndeliverables = [{ name = \"parser\", producer = \
+                \"arch\" }]\nreviews = [{ reviewer = \"sec\", of = \"app\", lens = \"design\" }, { reviewer = \
+                \"sec\", of = \"arch\", lens = \"design\" }]\n";
+    let limits = limits(1, NEVER_LATE).replace("withdraw_flips = 1", "withdraw_flips = 2");
+    let refuses = &[("withdraw", "COOLDOWN_ACTIVE"), ("propose", "NAME_UNUSABLE")];
+    World { shows: &["withdrawn"], refuses, ..nothing_beside("beside", charter(&limits, more), bounds) }
 }
