@@ -190,6 +190,9 @@ impl Oracle {
                 let revised = asked.verb == "revise" && next && self.history.is_human(&asked.by);
                 let begun = first && asked.by == ":operator";
                 demand!("G14", begun || revised, "{} adopted revision {}", asked.by, event.revision);
+                if revised {
+                    self.given("reason", event.reason.as_deref().unwrap_or_default())?;
+                }
             }
             Fact::Opened(event) => self.opened(&event.phase)?,
             Fact::Proposed(event) => {
