@@ -226,7 +226,7 @@ fn charters(full: bool) -> World {
         ));
     }
     let others = others.iter().map(|text| revision(text)).collect();
-    let shows = &["charter-adopted", "deliverable-dropped", "phase-opened", "circle-published"];
+    let shows = &["charter-adopted", "deliverable-dropped", "circle-published"];
     let refuses = &[("adopt", "CHARTER_UNFIT"), ("adopt", "UNCHANGED_CHARTER")];
     World { others, shows, refuses, ..nothing_beside("charters", first, bounds) }
 }
