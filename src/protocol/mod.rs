@@ -27,6 +27,8 @@ pub mod event;
 pub mod name;
 pub mod obligation;
 mod ownership;
+#[cfg(feature = "planted")]
+pub mod planted;
 mod progress;
 pub mod recovery;
 pub mod referee;

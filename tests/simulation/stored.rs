@@ -8,6 +8,8 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 pub struct CharterAdopted {
     pub revision: u32,
+    #[serde(default)]
+    pub reason: Option<String>,
     pub charter: Charter,
 }
 

@@ -223,7 +223,8 @@ impl Review {
         if let Some(current) = proposal.versions.last_mut() {
             current.overruled.remove(to);
             if let Some(ballot) = current.ballots.get_mut(to).filter(|_| !objects) {
-                ballot.vote = None;
+                // It is owed, and so no change of a vote.
+                (ballot.vote, ballot.cast) = (None, None);
             }
         }
     }

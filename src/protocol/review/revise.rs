@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::state::{Proposal, Review, VoteKind, edges_under, may_stand_in};
+use super::state::{Edge, Proposal, Review, VoteKind, edges_under, may_stand_in};
 use crate::protocol::charter::{Charter, ConfirmKind, Deliverable, Phase};
-use crate::protocol::name::{CircleName, Lens, PhaseName, ProposalName};
+use crate::protocol::name::{CircleName, Lens, MemberName, PhaseName, ProposalName};
 use crate::protocol::time::Time;
 
 impl Review {
@@ -26,6 +26,35 @@ impl Review {
         for name in open.cloned().collect::<Vec<_>>() {
             if let Some(proposal) = self.proposals.get_mut(&name) {
                 lapse(charter, phase, proposal);
+            }
+        }
+    }
+
+    /// Where a reviewer looks through a further lens under the next charter, what a person decided in its stead on
+    /// the current version was not about that one, and says nothing any longer.
+    pub(in crate::protocol) fn lapse_decisions(&mut self, before: &Charter, next: &Charter) {
+        let Some(name) = self.current_phase() else { return };
+        let (Some((_, old)), Some((_, new))) = (before.phase(name), next.phase(name)) else { return };
+        for proposal in self.proposals.values_mut() {
+            let Some(current) = proposal.current() else { continue };
+            let known = |edge: &Edge<'_>| {
+                proposal.edges(old).any(|one| one.reviewer == edge.reviewer && one.lens == edge.lens)
+            };
+            let anew: BTreeSet<MemberName> = edges_under(next, new, proposal)
+                .filter(|edge| current.overruled.contains(edge.reviewer) && !known(edge))
+                .map(|edge| edge.reviewer.clone())
+                .collect();
+            // An objection that is open speaks for itself.
+            let objects: BTreeSet<MemberName> =
+                proposal.open_objections().map(|objection| objection.by.clone()).collect();
+            let Some(current) = proposal.versions.last_mut() else { continue };
+            for member in anew {
+                current.overruled.remove(&member);
+                if let Some(ballot) = current.ballots.get_mut(&member).filter(|_| !objects.contains(&member))
+                {
+                    // What it says anew is owed, and so no change of a vote.
+                    (ballot.vote, ballot.cast) = (None, None);
+                }
             }
         }
     }
