@@ -613,7 +613,7 @@ impl Performing {
                 return report();
             }
             let Some(notice) = self.notice(effect, escalation, level, channel) else {
-                deliveries().dropped(escalation, channel);
+                deliveries().dropped(escalation, level, channel);
                 return None;
             };
             let Err(why) = self.notifier.send(&notice).await else {
@@ -621,7 +621,7 @@ impl Performing {
                 return report();
             };
             tracing::warn!(team = %self.team, %escalation, channel, why, "the news was not taken");
-            let again = deliveries().failed(escalation, channel, why, self.shared.clock.now());
+            let again = deliveries().failed(escalation, level, channel, why, self.shared.clock.now());
             self.shared.clock.wait_until(again).await;
         }
         None
