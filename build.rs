@@ -4,7 +4,7 @@ use std::{env, fs, path::PathBuf};
 
 use prost::Message;
 
-const PROTOS: [&str; 6] = ["resources", "review", "artifact", "escalation", "log", "admin"];
+const PROTOS: [&str; 7] = ["resources", "review", "artifact", "escalation", "rule", "log", "admin"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=proto");

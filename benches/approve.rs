@@ -188,7 +188,8 @@ impl Teams {
         for index in 0..TEAMS {
             let charter =
                 include_str!("../tests/plays/charters/solo.toml").replace("atlas", &format!("team{index}x"));
-            let added = operator::add_team(&home, "charter.toml", charter.as_bytes(), folder).await;
+            let file = operator::CharterFile::alone("charter.toml", charter.as_bytes(), folder);
+            let added = operator::add_team(&home, file).await;
             tokens.push(added.expect("the charter is adopted").tokens);
         }
         let listen = "127.0.0.1:0".parse().expect("an address");

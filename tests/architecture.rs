@@ -22,14 +22,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("server", &["protocol", "judge", "store", "artifact", "coordinator", "home", "notify", "wire"]),
     // What a token is, and how a folder becomes a bundle, are the same on both sides of the wire.
     ("client", &["protocol", "artifact", "coordinator", "wire"]),
-    ("cli", &["protocol", "store", "artifact", "coordinator", "home", "client"]),
+    // A team's own rules are read, and their examples run, where they stand.
+    ("cli", &["protocol", "judge", "store", "artifact", "coordinator", "home", "client"]),
 ];
 
 /// The files that put the parts together: they alone may use the server from above it. Each with its
 /// reason.
 const PARTS_TOGETHER: &[(&str, &str)] = &[
     ("src/cli/serve.rs", "it starts the server"),
-    ("src/cli/demo.rs", "it starts a server of its own to talk to"),
+    ("src/cli/demo/stage.rs", "it starts a server of its own to talk to"),
     ("src/cli/operator.rs", "it works on a home that no server serves"),
 ];
 
@@ -40,6 +41,8 @@ const ONLY_KNOWN_TO: &[(&str, &[&str])] = &[
     ("tonic_types", &["wire"]),
     ("tonic_health", &["server"]),
     ("tonic_reflection", &["server"]),
+    ("axum", &["server"]),
+    ("prometheus_client", &["server"]),
     ("prost", &["wire", "server", "client"]),
     ("prost_types", &["wire", "server", "client"]),
     ("rusqlite", &["store"]),
@@ -57,7 +60,7 @@ const ONLY_KNOWN_TO: &[(&str, &[&str])] = &[
 
 /// Files that know a crate beyond that, each with its reason.
 const KNOWS_MORE: &[(&str, &str, &str)] = &[(
-    "src/cli/demo.rs",
+    "src/cli/demo/stage.rs",
     "tonic",
     "one of its reviewers is a gRPC client of its own making, to show that one can",
 )];
@@ -114,7 +117,7 @@ const LONG_FILES: &[(&str, &str)] = &[
 const SLEEPS: &[(&str, &str)] = &[
     ("src/coordinator/clock.rs", "it is the clock by which deadlines are waited for"),
     (
-        "src/cli/demo.rs",
+        "src/cli/demo/stage.rs",
         "it waits a real cooldown out, and asks for the file by which a server tells that it is ready",
     ),
 ];

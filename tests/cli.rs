@@ -8,6 +8,8 @@ mod charters;
 mod home;
 #[path = "support/place.rs"]
 mod place;
+#[path = "cli/rules.rs"]
+mod rules;
 
 use std::io::{Read, Write};
 use std::net::TcpListener;

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use countersign::coordinator::{Coordinator, HandClock, Refusal, RequestKey, TeamHandle};
-use countersign::judge::CelJudge;
+use countersign::judge::CelRulebook;
 use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
 use countersign::protocol::name::{Actor, Digest, MemberName, Seq, TeamName};
 use countersign::protocol::review::{Propose, Read, Withdraw};
@@ -55,7 +55,7 @@ fn key(id: &str) -> Option<RequestKey> {
 
 fn start(writer: Box<dyn Writer>, store: &MemoryStore) -> Coordinator {
     let clock = Arc::new(HandClock::at(Time(1_000_000)));
-    let (reader, judge) = (Arc::new(store.reader()), Arc::new(CelJudge::shipped()));
+    let (reader, judge) = (Arc::new(store.reader()), Arc::new(CelRulebook::default()));
     Coordinator::start(writer, reader, judge, clock).unwrap()
 }
 
@@ -63,7 +63,7 @@ async fn team(coordinator: &Coordinator, name: &str) -> TeamHandle {
     let text = CHARTER.replace("atlas", name);
     let charter = charter::parse("charter.toml", &text).unwrap();
     let digest = digest(&text);
-    coordinator.add_team(Adopt { text, digest, charter }).await.unwrap()
+    coordinator.add_team(Adopt { text, digest, charter, rules: Vec::new() }).await.unwrap()
 }
 
 fn version(team: &TeamHandle) -> u32 {
@@ -311,7 +311,7 @@ async fn a_wall_clock_that_was_set_back_does_not_stop_the_teams_time() {
     // An hour earlier, by the machine; the cooldown of two minutes ends two minutes later all the same.
     let clock = Arc::new(HandClock::at(Time(last.0 - 3_600_000_000)));
     let (writer, reader) = (Box::new(store.writer().unwrap()), Arc::new(store.reader()));
-    let again = Coordinator::start(writer, reader, Arc::new(CelJudge::shipped()), clock.clone()).unwrap();
+    let again = Coordinator::start(writer, reader, Arc::new(CelRulebook::default()), clock.clone()).unwrap();
     let team = again.team(team.name()).unwrap();
     let cooling = team.submit(app(), propose("two", 1), None).await;
     assert!(

@@ -16,11 +16,13 @@ use countersign::protocol::escalation::{
 use countersign::protocol::event::Unreadable;
 use countersign::protocol::name::{Digest, Lens, MemberName, ProposalName};
 use countersign::protocol::recovery::{Patch, RecoveryFired};
+use countersign::protocol::referee::CalledOut;
 use countersign::protocol::review::{
     Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry,
     Confirmed, CountedApproval, DeliverableDropped, DissentCalled, Noted, Objected, ObjectionClosed,
     ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused, ReviewerReplaced, Run, VersionRead, Withdrawn,
 };
+use countersign::protocol::rule::OwnRule;
 use countersign::protocol::{Answer, CharterAdopted, Event, ObligationKind, PhaseOpened, charter};
 
 fn parser() -> ProposalName {
@@ -170,6 +172,16 @@ fn every_event() -> Vec<Event> {
             reason: None,
             text: text.to_owned(),
             charter: charter::parse("charter.toml", text).unwrap(),
+            rules: Vec::new(),
+        }
+        .into(),
+        CharterAdopted {
+            revision: 2,
+            digest: digest("a"),
+            reason: Some("no merges on Fridays".into()),
+            text: text.to_owned(),
+            charter: charter::parse("charter.toml", text).unwrap(),
+            rules: vec![OwnRule { id: "confirm/no-friday".into(), text: "title = \"…\"\n".into() }],
         }
         .into(),
         PhaseOpened { phase: "implement".parse().unwrap() }.into(),
@@ -190,6 +202,14 @@ fn every_event() -> Vec<Event> {
         Withdrawn { proposal: parser(), version: 2, by: member("app"), reason: "one more look".to_owned() }
             .into(),
         Confirmed { circle: circle(), manifest: digest("b"), by: member("arch") }.into(),
+        CalledOut {
+            rule: "text/number-without-method".into(),
+            by: member("app"),
+            what: "summary".into(),
+            subject: "parser@1".into(),
+            says: "40 %: a number".into(),
+        }
+        .into(),
         DissentCalled { circle: circle(), manifest: digest("b"), proposals: vec![parser()] }.into(),
         reported.clone().into(),
         CheckReported { exit: None, output: None, ..reported }.into(),

@@ -10,9 +10,9 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use countersign::judge::{CelJudge, ExampleOutcome, LoadError, bounds};
+use countersign::judge::{CelJudge, CelRulebook, ExampleOutcome, LoadError, bounds, own};
 use countersign::protocol::rule::view::{FIELDS, Kind};
-use countersign::protocol::rule::{Judge, Judgement, Value, View, fill};
+use countersign::protocol::rule::{Judge, Judgement, Moment, OwnRule, Owner, Rulebook, Value, View, fill};
 use proptest::prelude::*;
 
 /// A rule in which all is well, one key a line.
@@ -47,6 +47,11 @@ fn with(key: &str, line: &str) -> String {
 
 fn deny(condition: &str) -> String {
     with("deny", &format!("deny = '''{condition}'''"))
+}
+
+/// The shipped rules and those of a folder.
+fn load_folder(own: &Path) -> Result<CelJudge, Vec<LoadError>> {
+    CelJudge::load(&own::read_folder(own)?)
 }
 
 /// Loads that text as a candidate rule.
@@ -87,12 +92,8 @@ fn every_shipped_rule_does_what_its_examples_say() {
 
 #[test]
 fn every_shipped_file_is_embedded_and_in_order() {
-    let mut files: Vec<String> = std::fs::read_dir("rules/confirm")
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .map(|path| format!("confirm/{}", path.file_stem().unwrap().to_str().unwrap()))
-        .collect();
-    files.sort();
+    let files: Vec<String> =
+        own::read_folder(Path::new("rules")).unwrap().into_iter().map(|rule| rule.id).collect();
     let judge = CelJudge::shipped();
     assert_eq!(judge.rules().iter().map(|rule| rule.id.clone()).collect::<Vec<_>>(), files);
 }
@@ -449,12 +450,40 @@ fn a_teams_own_rules_stand_beside_the_shipped_ones() {
         ("confirm/.no-withdrawn.toml.swp", "\u{0}"),
         ("approve/also.toml", &approve),
     ]);
-    let judge = CelJudge::load(Some(own.path())).unwrap();
+    let judge = load_folder(own.path()).unwrap();
     let ids: Vec<_> = judge.rules().iter().map(|rule| &*rule.id).collect();
     assert!(ids.is_sorted());
     assert_eq!(ids.len(), CelJudge::shipped().rules().len() + 2);
     assert!(ids.contains(&"confirm/no-withdrawn") && ids.contains(&"approve/also"));
     assert!(judge.run_examples().iter().all(ExampleOutcome::holds));
+}
+
+#[test]
+fn a_stored_rule_that_cannot_be_read_any_longer_denies() {
+    let own = |id: &str, text: &str| OwnRule { id: id.into(), text: text.into() };
+    let stored = [
+        own("approve/broken", "no TOML"),
+        own("confirm/good", GOOD),
+        own("confirm/older", &deny("proposal.a_word_that_was")),
+        own("text/broken", ""),
+    ];
+    let judge = CelRulebook::default().judge(&stored);
+    assert!(judge.rules().iter().map(|rule| &rule.id).is_sorted());
+    let said = |id: &str| {
+        let index = judge.rules().iter().position(|rule| rule.id == id).unwrap();
+        judge.judge(index, &sample())
+    };
+    assert_eq!(said("confirm/good"), Judgement::Passes);
+    for id in ["approve/broken", "confirm/older", "text/broken"] {
+        let judged = said(id);
+        assert!(
+            matches!(&judged, Judgement::Error(why) if why.starts_with("this version can't read it")),
+            "{judged:?}"
+        );
+    }
+    let of = |id: &str| judge.rules().iter().find(|rule| rule.id == id).unwrap();
+    assert_eq!((of("approve/broken").when, of("text/broken").when), (Moment::Approve, Moment::Text));
+    assert_eq!(of("confirm/older").owes, Owner::Person);
 }
 
 #[test]
@@ -468,23 +497,23 @@ fn what_is_wrong_with_a_folder_is_told_for_every_file() {
     ]);
     std::fs::write(own.path().join("confirm/bytes.toml"), [0xff]).unwrap();
     let here = own.path().display().to_string();
-    let told = |own: &Path| said(&CelJudge::load(Some(own)).unwrap_err()).replace(&here, "rules");
+    let told = |own: &Path| said(&load_folder(own).unwrap_err()).replace(&here, "rules");
     insta::assert_snapshot!("folder", told(own.path()));
 
     let slips = folder(&[("confrim/a.toml", GOOD), ("loose.toml", GOOD)]);
     let here = slips.path().display().to_string();
-    let told = said(&CelJudge::load(Some(slips.path())).unwrap_err()).replace(&here, "rules");
+    let told = said(&load_folder(slips.path()).unwrap_err()).replace(&here, "rules");
     insta::assert_snapshot!("folder_slips", told);
 
     // A shipped rule can't be replaced; the first folder has other faults that are told before it.
     let shadow = folder(&[("confirm/unread.toml", GOOD)]);
-    let told = said(&CelJudge::load(Some(shadow.path())).unwrap_err());
+    let told = said(&load_folder(shadow.path()).unwrap_err());
     assert!(
         told.ends_with("confirm/unread is a shipped rule; the charter's [rules] can switch it off"),
         "{told}"
     );
 
-    let gone = CelJudge::load(Some(&shadow.path().join("gone"))).unwrap_err();
+    let gone = load_folder(&shadow.path().join("gone")).unwrap_err();
     assert!(gone[0].text.starts_with("this folder can't be read"), "{}", gone[0]);
 }
 
@@ -492,7 +521,7 @@ fn what_is_wrong_with_a_folder_is_told_for_every_file() {
 fn a_folder_holds_so_many_rules() {
     let names: Vec<_> = (0..=bounds::RULES_MAX).map(|n| format!("confirm/r{n}.toml")).collect();
     let own = folder(&names.iter().map(|name| (&**name, "x")).collect::<Vec<_>>());
-    let errors = CelJudge::load(Some(own.path())).unwrap_err();
+    let errors = load_folder(own.path()).unwrap_err();
     assert_eq!(errors.last().unwrap().text, "more than 256 rules");
 }
 
@@ -551,7 +580,7 @@ fn word(word: &'static str) -> BoxedStrategy<Value> {
 }
 
 fn views() -> impl Strategy<Value = View> {
-    let words = ["circle", "confirmer", "proposal", "review", "objection", "check", "escalation"];
+    let words = ["circle", "confirmer", "proposal", "review", "objection", "check", "escalation", "text"];
     words
         .map(|name| word(name).prop_map(move |value| (name, value)))
         .to_vec()
@@ -597,7 +626,7 @@ proptest! {
 
     /// A view that isn't as documented is an error at worst, and never a panic.
     #[test]
-    fn shipped_rules_survive_every_other_view(view in views(), lost in 0..7_usize, kind in views()) {
+    fn shipped_rules_survive_every_other_view(view in views(), lost in 0..8_usize, kind in views()) {
         let judge = shipped();
         let mut view = view;
         let name = *view.words.keys().nth(lost).unwrap();

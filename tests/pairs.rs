@@ -95,7 +95,7 @@ fn digest(text: &str) -> Digest {
 impl Stage {
     fn open(judge: &CelJudge, text: &str) -> Self {
         let charter = charter::parse("charter.toml", text).unwrap_or_else(|found| panic!("{found}"));
-        let adopt = Adopt { text: text.to_owned(), digest: digest(text), charter };
+        let adopt = Adopt { text: text.to_owned(), digest: digest(text), charter, rules: Vec::new() };
         let now = "2026-01-01T09:00:00Z".parse().unwrap();
         let mut stage = Self { team: Team::new(), log: Vec::new(), now };
         let line = Line { name: "adopt", who: Actor::Operator, command: Command::Adopt(Box::new(adopt)) };
@@ -349,7 +349,7 @@ impl Stage {
     fn adopt(&self) -> Command {
         let adopted = self.team.adopted().unwrap();
         let (text, digest) = (adopted.text.to_string(), adopted.digest.clone());
-        Command::Adopt(Box::new(Adopt { text, digest, charter: adopted.charter.clone() }))
+        Command::Adopt(Box::new(Adopt { text, digest, charter: adopted.charter.clone(), rules: Vec::new() }))
     }
 
     /// What a person may decide of the first thing that waits for it.
@@ -369,7 +369,14 @@ impl Stage {
         let text = format!("{}\n# one more\n", adopted.text);
         let charter = charter::parse("charter.toml", &text);
         let reason = "one more".to_owned();
-        Command::Revise(Box::new(adoption::Revise { digest: digest(&text), text, charter, reason }))
+        Command::Revise(Box::new(adoption::Revise {
+            digest: digest(&text),
+            text,
+            charter,
+            rules: Vec::new(),
+            refused: Vec::new(),
+            reason,
+        }))
     }
 
     /// A version with that content after the current one, which answers all that is open.
@@ -381,7 +388,7 @@ impl Stage {
         Command::Propose(Box::new(Propose {
             proposal: proposal.name.clone(),
             artifact: Artifact { kind: ArtifactKind::Bundle, digest: content.clone(), content, base: None },
-            facts: ArtifactFacts { empty: false, paths: Vec::new(), files: Vec::new(), authors: Vec::new() },
+            facts: ArtifactFacts::default(),
             summary: String::new(),
             answers,
             after: proposal.current_number(),

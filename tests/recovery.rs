@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use countersign::coordinator::{Coordinator, HandClock, TeamHandle};
-use countersign::judge::CelJudge;
+use countersign::judge::CelRulebook;
 use countersign::protocol::artifact::{Artifact, ArtifactKind};
 use countersign::protocol::name::{Actor, Digest, Seq, TeamName};
 use countersign::protocol::recovery::Patch;
@@ -39,7 +39,15 @@ reviews = [
 
 fn adopted(revision: u32, text: &str) -> Event {
     let charter = charter::parse("charter.toml", text).unwrap_or_else(|found| panic!("{found}"));
-    CharterAdopted { revision, digest: digest("a"), reason: None, text: text.to_owned(), charter }.into()
+    CharterAdopted {
+        revision,
+        digest: digest("a"),
+        reason: None,
+        text: text.to_owned(),
+        charter,
+        rules: Vec::new(),
+    }
+    .into()
 }
 
 fn opened() -> Event {
@@ -125,7 +133,7 @@ async fn served(events: &[Event]) -> (Coordinator, TeamHandle, Arc<HandClock>) {
     let rows = (1..).zip(events).map(row).collect();
     writer.commit(&[Batch { team: name.clone(), rows }]).unwrap()[0].as_ref().unwrap();
     let clock = Arc::new(HandClock::at(AT));
-    let judge = Arc::new(CelJudge::shipped());
+    let judge = Arc::new(CelRulebook::default());
     let coordinator =
         Coordinator::start(Box::new(writer), Arc::new(store.reader()), judge, clock.clone()).unwrap();
     let team = coordinator.team(&name).unwrap();

@@ -217,6 +217,7 @@ fn fields_of(variant: &str) -> Vec<String> {
         "src/protocol/escalation/mod.rs",
         "src/protocol/deadline.rs",
         "src/protocol/recovery.rs",
+        "src/protocol/referee/mod.rs",
     ] {
         let fields = documented_fields(&read(file), variant);
         if !fields.is_empty() {
@@ -270,6 +271,7 @@ fn moment(moment: Moment) -> &'static str {
         Moment::Propose => "propose",
         Moment::Approve => "approve",
         Moment::Confirm => "confirm",
+        Moment::Text => "text",
     }
 }
 
@@ -281,6 +283,7 @@ fn about(about: About) -> &'static str {
         About::Objection => "objection",
         About::Check => "required check",
         About::Escalation => "open escalation",
+        About::Text => "text",
     }
 }
 
@@ -290,6 +293,7 @@ fn owner(owner: Owner) -> &'static str {
         Owner::Reviewers => "its reviewers",
         Owner::Confirmer => "who confirms",
         Owner::Person => "a person",
+        Owner::Author => "its author",
     }
 }
 

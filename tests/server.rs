@@ -14,6 +14,8 @@ mod bundles;
 mod identity;
 #[path = "server/lifecycle.rs"]
 mod lifecycle;
+#[path = "server/metrics.rs"]
+mod metrics;
 #[path = "server/notify.rs"]
 mod notify;
 #[path = "server/refusals.rs"]

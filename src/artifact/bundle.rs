@@ -25,8 +25,12 @@ use tokio::sync::mpsc;
 use super::lines::{self, Known, LineCache};
 use super::manifest::{BundledFile, Manifest, sha256};
 use super::path::PathSet;
-use super::{Diff, Entries, Entry, EntryKind, Fault, FileChange, FileStatus, Refused, Result, unified};
-use crate::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind, FOLLOWED_FILES_MAX, Place, RepoPath};
+use super::{
+    Diff, Entries, Entry, EntryKind, Fault, FileChange, FileStatus, Refused, Result, secrets, unified,
+};
+use crate::protocol::artifact::{
+    Artifact, ArtifactFacts, ArtifactKind, FOLLOWED_FILES_MAX, FoundSecret, Place, RepoPath, SECRETS_MAX,
+};
 use crate::protocol::name::Digest;
 
 /// Files in one bundle.
@@ -107,7 +111,8 @@ impl Bundles {
             let left = pairs(&old, &new).filter_map(|(.., file)| Some(file?.digest.clone()));
             let files: BTreeSet<Digest> = left.collect();
             let files = files.into_iter().take(FOLLOWED_FILES_MAX).collect();
-            let facts = ArtifactFacts { empty: new.is_empty(), paths, files, authors: Vec::new() };
+            let secrets = folders.secrets(&old, &new)?;
+            let facts = ArtifactFacts { empty: new.is_empty(), paths, files, authors: Vec::new(), secrets };
             let content = digest.clone();
             Ok((Artifact { kind: ArtifactKind::Bundle, digest, content, base: None }, facts))
         })
@@ -247,6 +252,25 @@ impl Folders {
             return Err(damaged().into());
         }
         Ok(Manifest::decode(&bytes).ok_or_else(damaged)?)
+    }
+
+    /// Secrets in lines that the new files add to the old ones.
+    fn secrets(&self, old: &Manifest, new: &Manifest) -> Result<Vec<FoundSecret>> {
+        let mut found = Vec::new();
+        for (path, old, new) in pairs(old, new) {
+            let Some(new) = new else { continue };
+            if found.len() >= SECRETS_MAX {
+                break;
+            }
+            let bytes = self.object(new)?;
+            let Some(first) = secrets::first_added(path, &[], &bytes) else { continue };
+            // What was there before is only read where it matters.
+            match old {
+                Some(old) => found.extend(secrets::first_added(path, &self.object(old)?, &bytes)),
+                None => found.push(first),
+            }
+        }
+        Ok(found)
     }
 
     fn manifest_or_nothing(&self, digest: Option<&Digest>) -> Result<Manifest> {

@@ -16,6 +16,7 @@ pub mod repository;
 
 mod answers;
 mod lines;
+mod secrets;
 mod unified;
 
 use std::path::{Path, PathBuf};

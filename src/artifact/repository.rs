@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use super::answers::{TreeRecord, parse_authors, parse_changes, parse_touched, records};
 use super::git::{Git, SHORT};
 use super::lines::{self, Known, LineCache};
-use super::{Diff, Entries, Entry, EntryKind, Failure, Fault, FileChange, Refused, Result, path};
+use super::{Diff, Entries, Entry, EntryKind, Failure, Fault, FileChange, Refused, Result, path, secrets};
 use crate::protocol::artifact::{
     Artifact, ArtifactFacts, ArtifactKind, FOLLOWED_FILES_MAX, Identity, Place, RepoPath,
 };
@@ -187,10 +187,11 @@ impl Repository {
                 Some(base) => self.merges_to_nothing(base, commit).await?,
                 None => false,
             };
+        let secrets = secrets::added(&self.desk, bases.first().unwrap_or(&empty_tree), commit).await?;
         let authors = self.authors(commit, base.as_ref()).await?;
         let artifact = Artifact { kind: ArtifactKind::Commit, digest: commit.clone(), content, base };
         let files = files.into_iter().take(FOLLOWED_FILES_MAX).collect();
-        Ok((artifact, ArtifactFacts { empty, paths: paths.into_iter().collect(), files, authors }))
+        Ok((artifact, ArtifactFacts { empty, paths: paths.into_iter().collect(), files, authors, secrets }))
     }
 
     /// Where `commit` left the history of `base`: their merge base, and of several the one with the

@@ -10,10 +10,12 @@ use super::failure::Failure;
 use super::output::{Answer, visible};
 use super::speaker::{Global, Speaker, Write};
 use super::text::{Fence, Reason};
-use super::{json as form, words};
+use super::{json as form, rules, words};
 use crate::client::proto::{AdoptCharterRequest, GetCharterRequest};
 use crate::protocol::charter::{self, Charter, Diagnostics, Graph};
 use crate::protocol::name::Digest;
+use crate::protocol::rejection::counted;
+use crate::protocol::rule::{self, OwnRule};
 
 /// The charter.
 #[derive(Args, Debug)]
@@ -28,7 +30,7 @@ enum CharterCommand {
     ///
     /// Where a member is named and a server can be asked, also what it would change.
     #[command(
-        after_help = "Example:\n  countersign charter check charter.toml\n\nRefused with CHARTER_REFUSED."
+        after_help = "Example:\n  countersign charter check charter.toml\n\nRefused with CHARTER_REFUSED, RULE_REFUSED."
     )]
     Check {
         /// The file
@@ -38,8 +40,10 @@ enum CharterCommand {
     #[command(after_help = "Example:
   countersign --as dana charter adopt charter.toml --reason 'arch reviews instead of sec'
 
-Refused with NOT_A_PERSON, REASON_REQUIRED, TEXT_TOO_LARGE, CHARTER_REFUSED, UNCHANGED_CHARTER,
-CHARTER_UNFIT.")]
+The rules of the folder that it names go with it.
+
+Refused with NOT_A_PERSON, REASON_REQUIRED, TEXT_TOO_LARGE, CHARTER_REFUSED, RULE_REFUSED,
+UNCHANGED_CHARTER, CHARTER_UNFIT.")]
     Adopt {
         /// The file
         file: PathBuf,
@@ -97,8 +101,12 @@ async fn show(revision: u32, global: &Global) -> Result<Answer, Failure> {
     let speaker = Speaker::connect(global).await?;
     let charter = speaker.client.get_charter(GetCharterRequest { revision, against: 0 }).await?;
     let title = format!("charter of {}, revision {}", charter.team, charter.revision);
-    let text =
+    let mut text =
         format!("{} sha256 {}\n{}", title, charter.digest, Fence::fresh()?.around(&title, &charter.text));
+    for rule in &charter.rules {
+        let title = format!("own rule {}", visible(&rule.id));
+        text.push_str(&Fence::fresh()?.around(&title, &rule.text));
+    }
     Ok(Answer::new(
         json!({
             "team": charter.team,
@@ -106,6 +114,7 @@ async fn show(revision: u32, global: &Global) -> Result<Answer, Failure> {
             "digest": charter.digest,
             "text": charter.text,
             "repository": charter.repository,
+            "rules": charter.rules.iter().map(|rule| json!({ "id": rule.id, "text": rule.text })).collect::<Vec<_>>(),
             "diff": charter.changes,
         }),
         text,
@@ -132,12 +141,18 @@ async fn difference(from: u32, to: u32, global: &Global) -> Result<Answer, Failu
 async fn adopt(file: &Path, reason: String, write: Write, global: &Global) -> Result<Answer, Failure> {
     let name = file.display().to_string();
     let charter = std::fs::read(file).map_err(|why| Failure::usage(format!("{name}: {why}")))?;
+    // What is no charter is the server's to refuse.
+    let own = match charter::parse_bytes(&name, &charter) {
+        Ok(parsed) => rules::own_rules(file, &parsed)?,
+        Err(_) => Vec::new(),
+    };
     let speaker = Speaker::connect(global).await?;
     let request = AdoptCharterRequest {
         request_id: write.id(),
         file: name,
         charter: charter.into(),
         reason: reason.clone(),
+        rules: rules::sent(own),
     };
     let adopted = speaker.client.adopt_charter(request).await?;
     let stored = [("reason".to_owned(), reason.as_str())];
@@ -173,6 +188,7 @@ fn lines(changes: &[String]) -> String {
 /// A file that is a charter, and what is told of it.
 struct Checked {
     charter: Charter,
+    own: Vec<OwnRule>,
     digest: Digest,
     json: serde_json::Value,
     text: String,
@@ -184,21 +200,28 @@ impl Checked {
     }
 }
 
-fn checked(file: &PathBuf) -> Result<Checked, Failure> {
+fn checked(file: &Path) -> Result<Checked, Failure> {
     let (bytes, charter) = read(file)?;
+    let own = rules::check_own(file, &bytes, &charter)?;
     let digest = Digest::of_bytes(Sha256::digest(&bytes).into());
     let graph = Graph::of(&charter);
-    let text = format!("{} is a charter of {}, sha256 {digest}\n\n{graph}", file.display(), charter.team);
+    let with = match own.len() {
+        0 => String::new(),
+        count => format!(", with {} of its own", counted(count as u64, "rule")),
+    };
+    let text =
+        format!("{} is a charter of {}{with}, sha256 {digest}\n\n{graph}", file.display(), charter.team);
     let json = json!({
         "team": charter.team.as_str(),
         "digest": digest.as_str(),
         "edges": graph.edges(),
         "possible": graph.possible(),
+        "rules": own.iter().map(|rule| rule.id.as_str()).collect::<Vec<_>>(),
     });
-    Ok(Checked { charter, digest, json, text })
+    Ok(Checked { charter, own, digest, json, text })
 }
 
-async fn check(file: &PathBuf, global: &Global) -> Result<Answer, Failure> {
+async fn check(file: &Path, global: &Global) -> Result<Answer, Failure> {
     let mut checked = checked(file)?;
     // Without a server the file stands alone.
     let Ok(speaker) = Speaker::connect(global).await else { return Ok(checked.answer()) };
@@ -206,8 +229,9 @@ async fn check(file: &PathBuf, global: &Global) -> Result<Answer, Failure> {
         return Ok(checked.answer());
     };
     let Ok(in_force) = charter::parse("charter.toml", &current.text) else { return Ok(checked.answer()) };
-    let changes = charter::diff(&in_force, &checked.charter);
-    let same = current.digest == checked.digest.as_str();
+    let mut changes = charter::diff(&in_force, &checked.charter);
+    changes.extend(rule::changes(&rules::received(current.rules), &checked.own));
+    let same = current.digest == checked.digest.as_str() && changes.is_empty();
     let revision = if same { current.revision } else { current.revision + 1 };
     checked.text.push_str(&if same {
         format!("\nit is in force, as revision {revision}\n")
@@ -222,7 +246,7 @@ async fn check(file: &PathBuf, global: &Global) -> Result<Answer, Failure> {
 }
 
 /// Reads and checks a charter file.
-pub fn read(file: &PathBuf) -> Result<(Vec<u8>, Charter), Failure> {
+pub fn read(file: &Path) -> Result<(Vec<u8>, Charter), Failure> {
     let name = file.display().to_string();
     let bytes = std::fs::read(file).map_err(|why| Failure::usage(format!("{name}: {why}")))?;
     let charter = charter::parse_bytes(&name, &bytes).map_err(|found| refused(&found))?;

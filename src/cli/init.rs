@@ -6,11 +6,11 @@ use std::{env, fs, io};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::charter;
 use super::failure::Failure;
 use super::operator::Operator;
 use super::output::Answer;
 use super::speaker::{Global, HOME_NAME, need_home};
+use super::{charter, rules};
 use crate::home::Home;
 use crate::protocol::name::TeamName;
 use crate::store::Reader;
@@ -60,6 +60,7 @@ impl Made {
 pub async fn init(file: &PathBuf, made: &mut Made) -> Result<(Home, TeamName, Vec<PathBuf>), Failure> {
     // Before anything is made: what is refused leaves nothing behind.
     let (bytes, charter) = charter::read(file)?;
+    let rules = rules::check_own(file, &bytes, &charter)?;
     let path = match env::var_os("COUNTERSIGN_HOME").filter(|named| !named.is_empty()) {
         Some(named) => PathBuf::from(named),
         None => {
@@ -83,7 +84,7 @@ pub async fn init(file: &PathBuf, made: &mut Made) -> Result<(Home, TeamName, Ve
         made.0.push(path.clone());
     }
     let home = Home::create(&path)?;
-    let (team, tokens) = Operator::Alone(home.clone()).add_team(file, &bytes).await?;
+    let (team, tokens) = Operator::Alone(home.clone()).add_team(file, &bytes, rules).await?;
     Ok((home, team, tokens))
 }
 
@@ -100,7 +101,7 @@ enum TeamCommand {
     #[command(after_help = "Example:
   countersign team add --charter other.toml
 
-Refused with CHARTER_REFUSED, TEAM_TAKEN, REPOSITORY_UNUSABLE, REPOSITORY_IN_USE.")]
+Refused with CHARTER_REFUSED, RULE_REFUSED, TEAM_TAKEN, REPOSITORY_UNUSABLE, REPOSITORY_IN_USE.")]
     Add {
         /// The team's charter
         #[arg(long, value_name = "FILE")]
@@ -111,9 +112,10 @@ Refused with CHARTER_REFUSED, TEAM_TAKEN, REPOSITORY_UNUSABLE, REPOSITORY_IN_USE
 impl Team {
     pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
         let TeamCommand::Add { charter: file } = self.command;
-        let (bytes, _) = charter::read(&file)?;
+        let (bytes, charter) = charter::read(&file)?;
+        let rules = rules::check_own(&file, &bytes, &charter)?;
         let operator = Operator::of(need_home()?, global).await?;
-        let (team, tokens) = operator.add_team(&file, &bytes).await?;
+        let (team, tokens) = operator.add_team(&file, &bytes, rules).await?;
         let path = operator.home().path().display().to_string();
         let text = format!(
             "{team} is added to {path}, with a token for each of its {} members\nIts commands: countersign --team {team} status\n",

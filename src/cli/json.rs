@@ -297,6 +297,17 @@ pub fn waiting(waiting: &proto::WaitFor) -> Value {
     })
 }
 
+/// What one member was refused with one code.
+pub fn attempt(attempt: &proto::Attempt) -> Value {
+    json!({
+        "member": attempt.member,
+        "code": attempt.code,
+        "count": attempt.count,
+        "at": attempt.at.as_ref().map(|at| time_of(at).to_string()),
+        "message": attempt.message,
+    })
+}
+
 /// A requirement, as explain shows it.
 pub fn requirement(requirement: &proto::Requirement) -> Value {
     json!({

@@ -31,6 +31,7 @@ mod reading;
 #[cfg(test)]
 mod remedies;
 mod resolve;
+mod rules;
 mod serve;
 mod show;
 mod speaker;
@@ -111,7 +112,7 @@ Refused with HOME_HELD, LOG_DAMAGED, STORE_UNUSABLE, CANNOT_LISTEN, NOT_LOOPBACK
 
 Refused with UNKNOWN_SUBJECT, TEXT_TOO_LARGE, NOT_PRODUCER, PHASE_CLOSED, DELIVERABLE_DROPPED,
 CIRCLE_COMPLETE, NAME_UNUSABLE, EMPTY_PROPOSAL, UNCHANGED_PROPOSAL, OUTSIDE_OWNERSHIP, VERSION_CONFLICT, UNREAD_OBJECTIONS,
-UNANSWERED_OBJECTIONS, COOLDOWN_ACTIVE, ROUND_LIMIT, NOT_STAGED, ARTIFACT_TOO_LARGE,
+UNANSWERED_OBJECTIONS, COOLDOWN_ACTIVE, ROUND_LIMIT, SECRET_FOUND, RULE_DENIED, NOT_STAGED, ARTIFACT_TOO_LARGE,
 ARTIFACT_KIND_UNFIT, PATH_UNSAFE.")]
     Propose(propose::Propose),
 
@@ -147,7 +148,7 @@ Refused with UNKNOWN_SUBJECT.")]
 
 Refused with UNKNOWN_SUBJECT, TEXT_TOO_LARGE, NOT_REVIEWER, OWN_WORK, STALE_VERSION,
 DIGEST_MISMATCH, UNREAD_VERSION, WITHDRAWN, OBJECTION_HELD, FAILING_TEST, PLACE_UNKNOWN,
-VOTE_LIMIT, CIRCLE_COMPLETE.")]
+VOTE_LIMIT, CIRCLE_COMPLETE, RULE_DENIED.")]
     Approve(approve::Approve),
 
     #[command(after_help = "Examples:
@@ -205,6 +206,8 @@ Refused with UNKNOWN_SUBJECT.")]
     Explain(explain::Explain),
 
     Charter(charter::CharterArgs),
+
+    Rules(rules::Rules),
 
     #[command(after_help = "Examples:
   countersign graph
@@ -307,6 +310,10 @@ fn outcome(cli: Cli) -> Result<Answer, Failure> {
                 None => Command::Charter(charter),
             }
         }
+        Command::Rules(rules) => match rules.alone() {
+            Some(tested) => return tested,
+            None => Command::Rules(rules),
+        },
         other => other,
     };
     // The runtime takes signals by a pair of sockets; where there are none to be had it would panic.
@@ -358,6 +365,7 @@ async fn dispatch(command: Command, global: &Global) -> Result<Answer, Failure> 
         Command::Graph(graph) => graph.run(global).await,
         Command::Log(log) => log.run(global).await,
         Command::Escalate(escalate) => escalate.run(global).await,
+        Command::Rules(rules) => rules.run(global).await,
         Command::Escalations(escalations) => escalations.run(global).await,
         Command::Demo(demo) => Box::pin(demo.run(global)).await,
         Command::Verify(_)

@@ -4,13 +4,15 @@
 use std::path::{Path, PathBuf};
 
 use super::failure::{Failure, sentence};
+use super::rules;
 use super::speaker::{Global, server};
 use crate::client::proto::{AddTeamRequest, IssueTokenRequest, IssuedToken, RevokeTokensRequest};
 use crate::client::{self, Admin};
 use crate::coordinator::token::Token;
 use crate::home::{Home, HomeFault};
 use crate::protocol::name::{MemberName, TeamName};
-use crate::server::operator::{self, OperatorFault};
+use crate::protocol::rule::OwnRule;
+use crate::server::operator::{self, CharterFile, OperatorFault};
 
 /// The way to a home's state.
 pub enum Operator {
@@ -54,7 +56,12 @@ impl Operator {
     }
 
     /// Adds a team, and writes its members' tokens into the home; says which team, and where.
-    pub async fn add_team(&self, file: &Path, charter: &[u8]) -> Result<(TeamName, Vec<PathBuf>), Failure> {
+    pub async fn add_team(
+        &self,
+        file: &Path,
+        charter: &[u8],
+        rules: Vec<OwnRule>,
+    ) -> Result<(TeamName, Vec<PathBuf>), Failure> {
         let name = file.display().to_string();
         let file = std::path::absolute(file).map_err(|why| Failure::io(file.display(), &why))?;
         let folder = file.parent().unwrap_or(Path::new("/"));
@@ -70,11 +77,13 @@ impl Operator {
                     file: name,
                     charter: charter.to_vec().into(),
                     folder: folder.to_owned(),
+                    rules: rules::sent(rules),
                 };
                 admin.add_team(request).await?.tokens.iter().map(issued).collect::<Result<_, _>>()?
             }
             Self::Alone(home) => {
-                let added = operator::add_team(home, &name, charter, folder).await?;
+                let file = CharterFile { name: &name, bytes: charter, folder, rules: &rules };
+                let added = operator::add_team(home, file).await?;
                 let team = added.team;
                 let with_team = |(member, token)| Issued { team: team.clone(), member, token };
                 added.tokens.into_iter().map(with_team).collect()

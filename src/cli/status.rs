@@ -33,6 +33,7 @@ impl Status {
             "waiting": status.waiting.iter().map(form::waiting).collect::<Value>(),
             "escalations": status.escalations.iter().map(form::escalation).collect::<Value>(),
             "recovery_patches": status.recovery_patches,
+            "attempts": status.attempts.iter().map(form::attempt).collect::<Value>(),
             "sequence": status.sequence,
         });
         Ok(Answer::new(json, screen(&status, words::now())))
@@ -135,6 +136,19 @@ fn screen(status: &GetStatusResponse, now: Time) -> String {
         .collect();
     if !fired.is_empty() {
         out.push_str(&format!("\nrecovery patches fired: {}\n", visible(&fired.join(", "))));
+    }
+    if !status.attempts.is_empty() {
+        let attempts = status.attempts.iter().map(|attempt| {
+            let at = attempt.at.as_ref().map_or_else(String::new, |at| words::ago(time_of(at), now));
+            vec![
+                attempt.member.clone(),
+                attempt.code.clone(),
+                attempt.count.to_string(),
+                at,
+                attempt.message.clone(),
+            ]
+        });
+        section(&mut out, &["REFUSED", "WITH", "TIMES", "LAST", "SAID"], attempts.collect());
     }
     out
 }

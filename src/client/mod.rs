@@ -21,6 +21,7 @@ use proto::artifact_service_client::ArtifactServiceClient;
 use proto::escalation_service_client::EscalationServiceClient;
 use proto::log_service_client::LogServiceClient;
 use proto::review_service_client::ReviewServiceClient;
+use proto::rule_service_client::RuleServiceClient;
 
 pub use bundle::{FetchedPiece, Fetching, UploadFailure};
 pub use failure::{Failure, sockets_allowed};
@@ -251,6 +252,10 @@ calls! {
     write escalation.escalate(EscalateRequest) -> EscalateResponse within CALL_TIME_MAX;
     /// A page of escalations.
     read escalation.list_escalations(ListEscalationsRequest) -> ListEscalationsResponse within CALL_TIME_MAX;
+    /// The rules that judge the team.
+    read rule.list_rules(ListRulesRequest) -> ListRulesResponse within CALL_TIME_MAX;
+    /// What a candidate rule would say.
+    read rule.check_rule(CheckRuleRequest) -> CheckRuleResponse within CALL_TIME_MAX;
     /// Answers an escalation, as a person.
     write escalation.answer_escalation(AnswerEscalationRequest) -> AnswerEscalationResponse within CALL_TIME_MAX;
     /// A page of the log.
@@ -299,6 +304,11 @@ impl Client {
 
     fn escalation(&self) -> EscalationServiceClient<Channeled> {
         EscalationServiceClient::with_interceptor(self.channel.clone(), self.credential.clone())
+    }
+
+    fn rule(&self) -> RuleServiceClient<Channeled> {
+        RuleServiceClient::with_interceptor(self.channel.clone(), self.credential.clone())
+            .max_decoding_message_size(ANSWER_BYTES_MAX)
     }
 
     fn log(&self) -> LogServiceClient<Channeled> {

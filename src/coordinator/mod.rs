@@ -13,6 +13,7 @@
 //! stored anything, the outcome is answered as unknown and the process must end: only a fresh look at
 //! the log, by the same request id, settles it.
 
+mod attempts;
 pub mod clock;
 pub mod notifier;
 pub mod presence;
@@ -25,6 +26,7 @@ use std::sync::{Arc, RwLock};
 
 use tokio::sync::{oneshot, watch};
 
+pub use attempts::{Attempt, Attempts};
 pub use clock::{Clock, HandClock, SystemClock};
 pub use notifier::{Failing, Notice, Notifier, Silent};
 pub use presence::{Presence, Wake, WakeOutcome};
@@ -32,7 +34,7 @@ pub use team::{Done, Refusal, RequestKey, TeamHandle};
 
 use crate::protocol::charter::Charter;
 use crate::protocol::name::{Actor, Digest, MemberName, TeamName};
-use crate::protocol::rule::Judge;
+use crate::protocol::rule::Rulebook;
 use crate::protocol::time::Time;
 use crate::protocol::{Adopt, Command};
 use crate::store::{Credential, Fault, Reader, Writer};
@@ -48,7 +50,7 @@ pub struct Coordinator {
 struct Inner {
     writer: WriterHandle,
     reader: Arc<dyn Reader>,
-    judge: Arc<dyn Judge>,
+    rulebook: Arc<dyn Rulebook>,
     clock: Arc<dyn Clock>,
     notifier: Arc<dyn Notifier>,
     teams: RwLock<BTreeMap<TeamName, TeamHandle>>,
@@ -74,17 +76,17 @@ impl Coordinator {
     pub fn start(
         writer: Box<dyn Writer>,
         reader: Arc<dyn Reader>,
-        judge: Arc<dyn Judge>,
+        rulebook: Arc<dyn Rulebook>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Fault> {
-        Self::start_notifying(writer, reader, judge, clock, Arc::new(Silent))
+        Self::start_notifying(writer, reader, rulebook, clock, Arc::new(Silent))
     }
 
     /// The same, with a way to tell persons what is before them.
     pub fn start_notifying(
         writer: Box<dyn Writer>,
         reader: Arc<dyn Reader>,
-        judge: Arc<dyn Judge>,
+        rulebook: Arc<dyn Rulebook>,
         clock: Arc<dyn Clock>,
         notifier: Arc<dyn Notifier>,
     ) -> Result<Self, Fault> {
@@ -93,7 +95,7 @@ impl Coordinator {
         let inner = Inner {
             writer: WriterHandle::start(writer),
             reader,
-            judge,
+            rulebook,
             clock,
             notifier,
             teams: RwLock::default(),
@@ -203,10 +205,10 @@ impl Coordinator {
     }
 
     fn open(&self, name: &TeamName) -> Result<TeamHandle, Fault> {
-        let Inner { writer, reader, judge, clock, notifier, .. } = &*self.inner;
-        let (writer, reader, judge) = (writer.clone(), reader.clone(), judge.clone());
+        let Inner { writer, reader, rulebook, clock, notifier, .. } = &*self.inner;
+        let (writer, reader, rulebook) = (writer.clone(), reader.clone(), rulebook.clone());
         let (clock, notifier) = (clock.clone(), notifier.clone());
-        let handle = TeamHandle::open(name.clone(), writer, reader, judge, clock, notifier)?;
+        let handle = TeamHandle::open(name.clone(), writer, reader, rulebook, clock, notifier)?;
         self.inner.teams.write().expect(UNPOISONED).insert(name.clone(), handle.clone());
         Ok(handle)
     }

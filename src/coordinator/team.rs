@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::attempts::Attempts;
 use super::notifier::{Deliveries, Failing, Notice, Notifier};
 use super::presence::{LastSeen, Wake};
 use super::writer::{Queued, WriterHandle};
@@ -14,7 +15,7 @@ use crate::protocol::deadline::ServerResumed;
 use crate::protocol::escalation::{Escalated, ReportSent};
 use crate::protocol::name::{Actor, Digest, EscalationId, MemberName, ProposalName, Seq, TeamName};
 use crate::protocol::review::ReportPublish;
-use crate::protocol::rule::Judge;
+use crate::protocol::rule::{Judge, Rulebook};
 use crate::protocol::time::{Span, Time};
 use crate::protocol::{Answer, Command, Effect, Event, Rejection, Team, Violation};
 use crate::store::{Batch, Fault, Reader, Request, Row};
@@ -117,7 +118,10 @@ struct Shared {
     progress: Progressing,
     seen: Mutex<LastSeen>,
     deliveries: Mutex<Deliveries>,
-    judge: Arc<dyn Judge>,
+    attempts: Mutex<Attempts>,
+    rulebook: Arc<dyn Rulebook>,
+    /// Judges by the rules that the charter in force came with.
+    judge: RwLock<Arc<dyn Judge>>,
     clock: Arc<dyn Clock>,
     /// By how much the log was ahead of the clock when it was opened: a wall clock that was set back
     /// must not stop the team's time.
@@ -129,6 +133,20 @@ impl Shared {
     fn now(&self) -> Time {
         self.clock.now() + self.ahead
     }
+
+    fn judge(&self) -> Arc<dyn Judge> {
+        self.judge.read().expect(UNPOISONED).clone()
+    }
+
+    /// Judges by the rules of the charter that is in force now.
+    fn appoint(&self) {
+        let judge = judge_of(&*self.rulebook, &self.team.read().expect(UNPOISONED));
+        *self.judge.write().expect(UNPOISONED) = judge;
+    }
+}
+
+fn judge_of(rulebook: &dyn Rulebook, team: &Team) -> Arc<dyn Judge> {
+    rulebook.judge(team.adopted().map_or(&[], |adopted| &adopted.rules))
 }
 
 struct Submitted {
@@ -144,11 +162,12 @@ impl TeamHandle {
         name: TeamName,
         writer: WriterHandle,
         reader: Arc<dyn Reader>,
-        judge: Arc<dyn Judge>,
+        rulebook: Arc<dyn Rulebook>,
         clock: Arc<dyn Clock>,
         notifier: Arc<dyn Notifier>,
     ) -> Result<Self, Fault> {
         let team = replay(&*reader, &name)?;
+        let judge = RwLock::new(judge_of(&*rulebook, &team));
         let ahead = team.at() - clock.now();
         // What passed while nobody was there to ask is asked about first.
         let deadline = Some(Time(i64::MIN));
@@ -158,6 +177,8 @@ impl TeamHandle {
             progress,
             seen: Mutex::default(),
             deliveries: Mutex::default(),
+            attempts: Mutex::default(),
+            rulebook,
             judge,
             clock,
             ahead,
@@ -230,8 +251,13 @@ impl TeamHandle {
     }
 
     /// The rules that judge this team.
-    pub fn judge(&self) -> &dyn Judge {
-        &*self.shared.judge
+    pub fn judge(&self) -> Arc<dyn Judge> {
+        self.shared.judge()
+    }
+
+    /// What was tried and refused since the server started.
+    pub fn attempts(&self) -> Attempts {
+        self.shared.attempts.lock().expect(UNPOISONED).clone()
     }
 
     /// The channels that do not take the news of an escalation, as far as this process knows.
@@ -345,7 +371,7 @@ impl Task {
         let next = {
             let team = self.shared.team.read().expect(UNPOISONED);
             // What has passed was just asked about: there is nothing in it that is not decided.
-            team.next_deadline(&*self.shared.judge, now).filter(|at| *at > now)
+            team.next_deadline(&*self.shared.judge(), now).filter(|at| *at > now)
         };
         self.shared.progress.0.send_modify(|progress| progress.deadline = next);
     }
@@ -385,6 +411,7 @@ impl Task {
         };
         let stored = team.seq().0;
         *self.shared.team.write().expect(UNPOISONED) = team;
+        self.shared.appoint();
         self.shared.progress.0.send_modify(|progress| {
             progress.stored = stored;
             progress.loaded = epoch;
@@ -417,18 +444,21 @@ impl Task {
         if let Actor::Member(member) = &who {
             self.shared.seen.lock().expect(UNPOISONED).saw(member, now);
         }
-        let judge = &*self.shared.judge;
+        let judge = self.shared.judge();
         let (decision, before, at, seq, touched) = {
             let team = self.shared.team.read().expect(UNPOISONED);
-            let decision = team.handle(judge, now, &who, &command);
+            let decision = team.handle(&*judge, now, &who, &command);
             let touched = touched(&team, &decision.events);
             let before = if decision.events.is_empty() {
                 Vec::new()
             } else {
-                team.obligations_around(judge, now, touched.as_ref())
+                team.obligations_around(&*judge, now, touched.as_ref())
             };
             (decision, before, now.max(team.at()), team.seq(), touched)
         };
+        if let Err(rejection) = &decision.outcome {
+            self.shared.attempts.lock().expect(UNPOISONED).refused(who.member(), at, rejection);
+        }
         if decision.events.is_empty() {
             let outcome = match decision.outcome {
                 Ok(answer) => Ok(Done { answer, woke: Vec::new(), seq }),
@@ -439,15 +469,17 @@ impl Task {
 
         let mut rows: Vec<Row> = Vec::with_capacity(decision.events.len());
         self.fold(&who, at, &decision.events, &mut rows);
+        // What follows from another charter follows by its rules.
+        let judge = self.shared.judge();
         // Outside of the write lock: nobody who looks waits while rules are asked.
         let aftermath = {
             let team = self.shared.team.read().expect(UNPOISONED);
-            team.aftermath(judge, now, &decision.events, touched.as_ref())
+            team.aftermath(&*judge, now, &decision.events, touched.as_ref())
         };
         self.fold(&Actor::Server, at, &aftermath.events, &mut rows);
         let (last, after) = {
             let team = self.shared.team.read().expect(UNPOISONED);
-            let again = || team.obligations_around(judge, now, touched.as_ref());
+            let again = || team.obligations_around(&*judge, now, touched.as_ref());
             (team.seq(), if aftermath.events.is_empty() { aftermath.owed } else { again() })
         };
         self.expect_deadline(at);
@@ -480,6 +512,10 @@ impl Task {
             team.apply(seq, at, event);
             let (kind, schema) = (event.kind().into(), event.schema());
             rows.push(Row { seq, at, actor: who.clone(), kind, schema, body, request: None });
+        }
+        drop(team);
+        if events.iter().any(|event| matches!(event, Event::CharterAdopted(_))) {
+            self.shared.appoint();
         }
     }
 

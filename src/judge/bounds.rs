@@ -5,6 +5,8 @@
 pub const RULE_FILE_BYTES_MAX: usize = 16 << 10;
 /// The most rules in a team's own folder.
 pub const RULES_MAX: usize = 256;
+/// The most bytes of all rules in a team's own folder: they stand in the log with each charter.
+pub const OWN_RULES_BYTES_MAX: usize = 512 << 10;
 /// The longest condition, in bytes.
 pub const CONDITION_BYTES_MAX: usize = 2 << 10;
 /// The deepest that brackets of a condition may stand in one another, of all kinds together.

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use super::evaluate::{Fault, evaluate};
 use super::example::{Example, Expected};
-use super::load::{self, Conditions, LoadError, Loaded, MOMENTS};
-use crate::protocol::rule::{Judge, Judgement, Rule, View};
+use super::load::{self, Conditions, LoadError, Loaded};
+use super::own;
+use crate::protocol::rule::{About, Judge, Judgement, Moment, OwnRule, Owner, Rule, View};
 
 macro_rules! shipped {
     ($($id:literal),* $(,)?) => {
         /// The rules that every team has: id and text, in the order of their ids.
-        const SHIPPED: &[(&str, &str)] =
+        pub(super) const SHIPPED: &[(&str, &str)] =
             &[$(($id, include_str!(concat!("../../rules/", $id, ".toml")))),*];
     };
 }
@@ -27,6 +28,9 @@ shipped![
     "confirm/undelivered",
     "confirm/unread",
     "confirm/unresolved-objection",
+    "text/claim-without-evidence",
+    "text/number-without-method",
+    "text/total-without-breakdown",
 ];
 
 /// Judges by rules that were read, typed and tried when it was made. Cheap to ask, and free to share:
@@ -35,7 +39,8 @@ shipped![
 pub struct CelJudge {
     // One entry a rule in each of the three, in the order of ids.
     rules: Vec<Rule>,
-    conditions: Vec<Conditions>,
+    /// Or why a rule of the log can't be read by this version.
+    conditions: Vec<Result<Conditions, String>>,
     examples: Vec<Vec<Example>>,
 }
 
@@ -69,52 +74,61 @@ impl ExampleOutcome {
 impl CelJudge {
     /// The shipped rules alone.
     pub fn shipped() -> Self {
-        Self::load(None).expect("the shipped rules are part of this build, and a test loads them")
+        Self::load(&[]).expect("the shipped rules are part of this build, and a test loads them")
     }
 
-    /// The shipped rules, and those of a team's own folder beside them.
+    /// The shipped rules, and a team's own beside them.
     ///
-    /// Everything that is wrong in that folder is reported, file by file. A rule of its own can't
-    /// replace a shipped one: that would switch it off without a word in the charter.
-    pub fn load(own: Option<&Path>) -> Result<Self, Vec<LoadError>> {
-        let mut errors = Vec::new();
+    /// Everything that is wrong with those is reported, file by file. A rule of its own can't replace a
+    /// shipped one: that would switch it off without a word in the charter.
+    pub fn load(own: &[OwnRule]) -> Result<Self, Vec<LoadError>> {
+        let mut errors = own::check_set(own);
         let mut rules = Vec::new();
-        for (id, text) in SHIPPED {
-            let (folder, stem) = id.split_once('/').expect("an id is a folder and a name");
-            let folder = MOMENTS.iter().find(|(name, _)| *name == folder).map(|(_, moment)| *moment);
-            match load::rule(&format!("rules/{id}.toml"), stem, folder, text) {
+        let shipped = SHIPPED.iter().map(|(id, text)| (format!("rules/{id}.toml"), *id, *text));
+        let own = own.iter().map(|rule| (format!("{}.toml", rule.id), rule.id.as_str(), rule.text.as_str()));
+        for (file, id, text) in shipped.chain(own) {
+            match load(&file, id, text) {
                 Ok(rule) => rules.push(rule),
-                Err(more) => errors.extend(more),
-            }
-        }
-        if let Some(path) = own {
-            match load::folder(path) {
-                Ok(own) => {
-                    for rule in own {
-                        if SHIPPED.iter().any(|(id, _)| *id == rule.rule.id) {
-                            errors.push(LoadError {
-                                file: path.join(&rule.rule.id).with_extension("toml").display().to_string(),
-                                place: None,
-                                text: format!(
-                                    "{} is a shipped rule; the charter's [rules] can switch it off",
-                                    rule.rule.id
-                                ),
-                                nearest: None,
-                            });
-                        } else {
-                            rules.push(rule);
-                        }
-                    }
-                }
                 Err(more) => errors.extend(more),
             }
         }
         if errors.is_empty() { Ok(Self::of(rules)) } else { Err(errors) }
     }
 
+    /// The shipped rules, and those that a person put in force once. One that this version can't read any
+    /// longer denies whatever it is asked about, and says why.
+    pub(super) fn from_log(own: &[OwnRule]) -> Self {
+        let shipped = SHIPPED.iter().map(|(id, text)| {
+            load(&format!("rules/{id}.toml"), id, text).expect("the shipped rules are part of this build")
+        });
+        let mut judge = Self::of(shipped.collect());
+        for rule in own {
+            let (loaded, condition, examples) = match load(&format!("{}.toml", rule.id), &rule.id, &rule.text)
+            {
+                Ok(loaded) => (loaded.rule, Ok(loaded.conditions), loaded.examples),
+                Err(errors) => {
+                    let why = errors.first().map_or(String::new(), ToString::to_string);
+                    (unreadable(&rule.id), Err(format!("this version can't read it: {why}")), Vec::new())
+                }
+            };
+            let at = judge.rules.partition_point(|known| known.id < loaded.id);
+            judge.rules.insert(at, loaded);
+            judge.conditions.insert(at, condition);
+            judge.examples.insert(at, examples);
+        }
+        judge
+    }
+
     /// One candidate rule alone, whatever folder its file stands in.
     pub fn candidate(file: &Path) -> Result<Self, Vec<LoadError>> {
-        load::file(file, None).map(|rule| Self::of(vec![rule]))
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let (stem, text) = own::text(file, &name).map_err(|error| vec![error])?;
+        Self::candidate_text(&file.display().to_string(), stem, &text)
+    }
+
+    /// The same, from its text; `file` is what errors call it, `stem` the name that its id ends in.
+    pub fn candidate_text(file: &str, stem: &str, text: &str) -> Result<Self, Vec<LoadError>> {
+        load::rule(file, stem, None, text).map(|rule| Self::of(vec![rule]))
     }
 
     /// A judge by these rules.
@@ -123,7 +137,7 @@ impl CelJudge {
         let mut judge = Self { rules: Vec::new(), conditions: Vec::new(), examples: Vec::new() };
         for Loaded { rule, conditions, examples } in loaded {
             judge.rules.push(rule);
-            judge.conditions.push(conditions);
+            judge.conditions.push(Ok(conditions));
             judge.examples.push(examples);
         }
         judge
@@ -162,7 +176,10 @@ impl Judge for CelJudge {
     }
 
     fn judge(&self, rule: usize, view: &View) -> Judgement {
-        let conditions = &self.conditions[rule];
+        let conditions = match &self.conditions[rule] {
+            Ok(conditions) => conditions,
+            Err(why) => return Judgement::Error(why.clone()),
+        };
         let holds = |condition| evaluate(condition, view);
         let judged = || -> Result<Judgement, Fault> {
             if let Some(applies) = &conditions.applies
@@ -179,5 +196,36 @@ impl Judge for CelJudge {
             Ok(if holds(&conditions.deny)? { Judgement::Denies } else { Judgement::Passes })
         };
         judged().unwrap_or_else(|fault| Judgement::Error(fault.to_string()))
+    }
+}
+
+/// One rule by its id.
+fn load(file: &str, id: &str, text: &str) -> Result<Loaded, Vec<LoadError>> {
+    let Some((moment, stem)) = own::parts(id) else {
+        let text = "a rule's id is its folder and its name: confirm/no-friday".to_owned();
+        return Err(vec![LoadError { file: file.to_owned(), place: None, text, nearest: None }]);
+    };
+    load::rule(file, stem, Some(moment), text)
+}
+
+/// What stands in the place of a rule that can't be read.
+fn unreadable(id: &str) -> Rule {
+    let when = own::parts(id).map_or(Moment::Confirm, |(moment, _)| moment);
+    Rule {
+        id: id.to_owned(),
+        title: "A rule of the team's own that this version can't read".to_owned(),
+        incident: String::new(),
+        when,
+        about: match when {
+            Moment::Confirm => About::Circle,
+            Moment::Propose | Moment::Approve => About::Proposal,
+            Moment::Text => About::Text,
+        },
+        applies: None,
+        deny: "true".to_owned(),
+        overruled: None,
+        message: String::new(),
+        owes: Owner::Person,
+        remedy: "countersign charter adopt FILE --reason TEXT".to_owned(),
     }
 }

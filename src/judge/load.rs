@@ -3,13 +3,12 @@
 //! file is reported at once, each with its line and column.
 
 use std::fmt;
-use std::io::Read as _;
 use std::path::Path;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::bounds::{RULE_FILE_BYTES_MAX, RULES_MAX};
+use super::bounds::RULE_FILE_BYTES_MAX;
 use super::compile::{Condition, compile};
 use super::evaluate::evaluate;
 use super::example::{self, Example};
@@ -60,8 +59,12 @@ pub(super) const KEYS: &[(&str, bool, &str)] = &[
     ("examples", true, "views on which it must deny, and on which it must pass"),
 ];
 
-pub(super) const MOMENTS: &[(&str, Moment)] =
-    &[("propose", Moment::Propose), ("approve", Moment::Approve), ("confirm", Moment::Confirm)];
+pub(super) const MOMENTS: &[(&str, Moment)] = &[
+    ("propose", Moment::Propose),
+    ("approve", Moment::Approve),
+    ("confirm", Moment::Confirm),
+    ("text", Moment::Text),
+];
 
 pub(super) const ABOUTS: &[(&str, About)] = &[
     ("circle", About::Circle),
@@ -70,6 +73,7 @@ pub(super) const ABOUTS: &[(&str, About)] = &[
     ("objection", About::Objection),
     ("check", About::Check),
     ("escalation", About::Escalation),
+    ("text", About::Text),
 ];
 
 pub(super) const OWNERS: &[(&str, Owner)] = &[
@@ -77,6 +81,7 @@ pub(super) const OWNERS: &[(&str, Owner)] = &[
     ("reviewers", Owner::Reviewers),
     ("confirmer", Owner::Confirmer),
     ("person", Owner::Person),
+    ("author", Owner::Author),
 ];
 
 /// A rule with its conditions compiled and its examples merged over the sample.
@@ -95,80 +100,9 @@ pub(super) struct Conditions {
     pub(super) overruled: Option<Condition>,
 }
 
-/// Every rule of a team's own folder, in the order of their ids.
-///
-/// What isn't a rule there is refused as well, but for Markdown and hidden files: a rule in a folder
-/// with a slip in its name would otherwise be a rule that nobody is ever asked.
-pub(super) fn folder(path: &Path) -> Result<Vec<Loaded>, Vec<LoadError>> {
-    let mut rules = Vec::new();
-    let mut errors = Vec::new();
-    let mut seen = 0_usize;
-    for (entry, name) in entries(path).map_err(|error| vec![error])? {
-        let moment = MOMENTS.iter().find(|(moment, _)| *moment == name);
-        match moment {
-            Some((_, moment)) if entry.is_dir() => match entries(&entry) {
-                Ok(files) => {
-                    for (file, name) in files {
-                        if ignored(&file, &name) {
-                            continue;
-                        }
-                        seen += 1;
-                        if seen > RULES_MAX {
-                            errors.push(unreadable(path, format!("more than {RULES_MAX} rules")));
-                            return Err(errors);
-                        }
-                        match self::file(&file, Some(*moment)) {
-                            Ok(rule) => rules.push(rule),
-                            Err(more) => errors.extend(more),
-                        }
-                    }
-                }
-                Err(error) => errors.push(error),
-            },
-            _ if ignored(&entry, &name) => {}
-            _ => errors.push(LoadError {
-                nearest: nearest(&name, MOMENTS.iter().map(|(moment, _)| *moment)).map(Into::into),
-                ..unreadable(&entry, "rules stand in the folders propose, approve and confirm")
-            }),
-        }
-    }
-    if errors.is_empty() { Ok(rules) } else { Err(errors) }
-}
-
-fn ignored(path: &Path, name: &str) -> bool {
-    name.starts_with('.') || (path.is_file() && name.ends_with(".md"))
-}
-
-/// What stands in a folder, in the order of names.
-fn entries(path: &Path) -> Result<Vec<(std::path::PathBuf, String)>, LoadError> {
-    let cant = |fault: std::io::Error| unreadable(path, format!("this folder can't be read: {fault}"));
-    let mut entries = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(cant)? {
-        let entry = entry.map_err(cant)?;
-        entries.push((entry.path(), entry.file_name().to_string_lossy().into_owned()));
-    }
-    entries.sort();
-    Ok(entries)
-}
-
-fn unreadable(path: &Path, text: impl Into<String>) -> LoadError {
+/// What can't be read at all.
+pub(super) fn unreadable(path: &Path, text: impl Into<String>) -> LoadError {
     LoadError { file: path.display().to_string(), place: None, text: text.into(), nearest: None }
-}
-
-/// One rule file. Where no folder says when it is asked, the file's own `when` does.
-pub(super) fn file(path: &Path, folder: Option<Moment>) -> Result<Loaded, Vec<LoadError>> {
-    let cant = |fault: std::io::Error| vec![unreadable(path, format!("this file can't be read: {fault}"))];
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let Some(stem) = name.strip_suffix(".toml") else {
-        return Err(vec![unreadable(path, "a rule file's name ends in .toml")]);
-    };
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)
-        // One byte more than is allowed, so that the reader sees that it is too long.
-        .and_then(|file| file.take(RULE_FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes))
-        .map_err(cant)?;
-    let text = String::from_utf8(bytes).map_err(|_| vec![unreadable(path, "this file is not UTF-8")])?;
-    rule(&path.display().to_string(), stem, folder, &text)
 }
 
 /// One rule, from the text of its file.
@@ -247,11 +181,12 @@ impl Reader<'_> {
         let message = self.said(&table, "message");
         let remedy = self.line(&table, "remedy");
         // What follows needs to know which words there are.
-        let ((when, when_at), (about, _), (owes, owes_at)) = (when?, about?, owes?);
+        let ((when, when_at), (about, about_at), (owes, owes_at)) = (when?, about?, owes?);
         if folder.is_some_and(|folder| folder != when) {
             self.refuse(when_at, format!("when is {when}, and the file stands in another folder"), None);
         }
         let words = Words { when, about };
+        self.subject(words, about_at);
         self.owner(words, owes, owes_at);
         for text in [&message, &remedy].into_iter().flatten() {
             self.template(words, text);
@@ -339,9 +274,37 @@ impl Reader<'_> {
         None
     }
 
+    /// What there is to look at depends on when the rule is asked.
+    fn subject(&mut self, words: Words, at: usize) {
+        let fits = match words.when {
+            Moment::Confirm => words.about != About::Text,
+            Moment::Propose | Moment::Approve => words.about == About::Proposal,
+            Moment::Text => words.about == About::Text,
+        };
+        if !fits {
+            let looks_at = match words.when {
+                Moment::Confirm => "the circle and what it holds",
+                Moment::Propose | Moment::Approve => "the proposal",
+                Moment::Text => "a text",
+            };
+            self.refuse(at, format!("a rule of {} looks at {looks_at}", words.when), None);
+        }
+    }
+
     /// A rule without somebody there who can owe makes a dead end.
     fn owner(&mut self, words: Words, owes: Owner, at: usize) {
         match owes {
+            Owner::Author if words.when != Moment::Text => {
+                self.refuse(
+                    at,
+                    format!("a rule of {} is about no text that has an author", words.when),
+                    None,
+                );
+            }
+            Owner::Author => {}
+            _ if words.when == Moment::Text => {
+                self.refuse(at, "of a text only its author can owe anything", None);
+            }
             Owner::Reviewers if words.about == About::Check => {
                 self.refuse(at, "a check has no reviewer who could owe", None);
             }

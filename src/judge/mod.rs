@@ -35,6 +35,7 @@ mod engine;
 mod evaluate;
 mod example;
 mod load;
+pub mod own;
 #[cfg(test)]
 mod readme;
 mod sample;
@@ -43,3 +44,4 @@ mod words;
 pub use engine::{CelJudge, ExampleOutcome};
 pub use example::{Example, Expected};
 pub use load::LoadError;
+pub use own::CelRulebook;

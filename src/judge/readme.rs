@@ -43,6 +43,7 @@ fn limits() -> String {
     let rows = [
         ("bytes of a rule file", bounds::RULE_FILE_BYTES_MAX),
         ("rules of a team's own", bounds::RULES_MAX),
+        ("bytes of all of them", bounds::OWN_RULES_BYTES_MAX),
         ("bytes of a condition", bounds::CONDITION_BYTES_MAX),
         ("brackets in one another", bounds::BRACKETS_DEEP_MAX),
         ("words, constants, operators and calls of a condition", bounds::PARTS_MAX),

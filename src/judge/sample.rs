@@ -80,6 +80,29 @@ pub(super) fn value(path: &str) -> Option<Value> {
         "escalation.subject" => "implement".into(),
         "escalation.needs_decision" => false.into(),
         "escalation.decide" => "extend".into(),
+        "offer.version" => 3_i64.into(),
+        "offer.by" => "app".into(),
+        "offer.summary" => "The lock moved, and a test holds it there".into(),
+        "offer.paths" => texts(&["src/lexer.rs"]),
+        "offer.authors" => texts(&["app@example.org"]),
+        "offer.answers" => texts(&["o1"]),
+        "offer.round" => true.into(),
+        "approval.ref" => "parser@2:41d0c9aa1e53".into(),
+        "approval.by" => "sec".into(),
+        "approval.lenses" => texts(&["security"]),
+        "approval.checked" => texts(&["src/lexer.rs:80-140"]),
+        "approval.ran" => texts(&["cargo test lexer"]),
+        "approval.resolves" => texts(&["o1"]),
+        "text.kind" => "objection".into(),
+        "text.by" => "sec".into(),
+        "text.subject" => "o1".into(),
+        "text.body" => "Overflows on a large input, see src/lexer.rs:112".into(),
+        "text.figures" | "text.totals" => texts(&[]),
+        "text.range" | "text.method" => false.into(),
+        "text.places" => 1_i64.into(),
+        "text.commands" => 0_i64.into(),
+        "text.numbers" => 0_i64.into(),
+        "text.again" => "countersign object parser@2:41d0c9aa1e53 TEXT --at PLACE".into(),
         _ => return None,
     })
 }
@@ -104,8 +127,16 @@ mod tests {
 
     #[test]
     fn the_sample_has_every_documented_word_in_its_kind() {
-        for about in [About::Review, About::Objection, About::Check, About::Escalation] {
-            let words = Words { when: Moment::Confirm, about };
+        for (when, about) in [
+            (Moment::Confirm, About::Review),
+            (Moment::Confirm, About::Objection),
+            (Moment::Confirm, About::Check),
+            (Moment::Confirm, About::Escalation),
+            (Moment::Propose, About::Proposal),
+            (Moment::Approve, About::Proposal),
+            (Moment::Text, About::Text),
+        ] {
+            let words = Words { when, about };
             let view = view(draft(words));
             for (path, kind, _) in FIELDS.iter().filter(|(path, ..)| words.has(path)) {
                 let value = view.at(path).unwrap_or_else(|| panic!("the sample lacks {path}"));

@@ -21,7 +21,7 @@ impl Words {
         let about = self.about;
         let confirms = self.when == Moment::Confirm;
         [
-            ("circle", true),
+            ("circle", self.when != Moment::Text),
             // Nobody confirms yet when a version or an approval is judged.
             ("confirmer", confirms),
             ("proposal", about.has_proposal()),
@@ -29,6 +29,9 @@ impl Words {
             ("objection", about == About::Objection),
             ("check", about == About::Check),
             ("escalation", about == About::Escalation),
+            ("offer", self.when == Moment::Propose),
+            ("approval", self.when == Moment::Approve),
+            ("text", self.when == Moment::Text),
         ]
         .into_iter()
         .filter_map(|(word, there)| there.then_some(word))
@@ -79,8 +82,16 @@ mod tests {
 
     #[test]
     fn every_documented_word_is_some_rules_word() {
-        let all = [About::Review, About::Objection, About::Check, About::Escalation]
-            .map(|about| Words { when: Moment::Confirm, about });
+        let all = [
+            (Moment::Confirm, About::Review),
+            (Moment::Confirm, About::Objection),
+            (Moment::Confirm, About::Check),
+            (Moment::Confirm, About::Escalation),
+            (Moment::Propose, About::Proposal),
+            (Moment::Approve, About::Proposal),
+            (Moment::Text, About::Text),
+        ]
+        .map(|(when, about)| Words { when, about });
         for (path, ..) in FIELDS {
             assert!(all.iter().any(|words| words.has(path)), "{path}");
         }

@@ -14,6 +14,7 @@ use super::event::{CharterAdopted, Event, PhaseOpened};
 use super::name::{Digest, EscalationId, PhaseName, ProposalName, skeleton};
 use super::rejection::{Rejection, Violation};
 use super::review::{self, Circle, CircleState, DeliverableDropped, PhaseState, Proposal};
+use super::rule::OwnRule;
 use super::team::{Ask, Decision};
 
 /// Put another charter in force, as a person.
@@ -25,12 +26,31 @@ pub struct Revise {
     pub digest: Digest,
     /// What it was read as, or what is wrong with it.
     pub charter: Result<Charter, Diagnostics>,
+    /// The team's own rules, by id.
+    pub rules: Vec<OwnRule>,
+    /// What is wrong with them, or with what the charter says of rules.
+    pub refused: Vec<RuleFault>,
     /// Why.
     pub reason: String,
 }
 
+/// What is wrong with a rule that comes with a charter, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleFault {
+    /// The rule's file, or the charter's.
+    pub file: String,
+    /// From 1; 0 where it has no place in the file.
+    pub line: u32,
+    /// From 1; 0 where it has no place in the file.
+    pub column: u32,
+    /// What is wrong.
+    pub what: String,
+    /// The known word that was probably meant; empty where there is none.
+    pub nearest: String,
+}
+
 /// Puts another charter in force, unless, in this order: the member is no person, there is no reason, the
-/// text is no charter, it is the one in force, or the team can't go on under it.
+/// text is no charter, a rule that comes with it is none, it is the one in force, or the team can't go on under it.
 pub(super) fn adopt(ask: Ask<'_>, command: &Revise) -> Decision {
     let mut unmet = Vec::new();
     ask.check_person("adopt a charter", &mut unmet);
@@ -47,8 +67,15 @@ pub(super) fn adopt(ask: Ask<'_>, command: &Revise) -> Decision {
             None
         }
     };
+    unmet.extend(command.refused.iter().map(|fault| Violation::RuleRefused {
+        file: fault.file.clone(),
+        line: fault.line,
+        column: fault.column,
+        what: fault.what.clone(),
+        nearest: fault.nearest.clone(),
+    }));
     let adopted = ask.team.adopted().expect("who asks is a member of the charter in force");
-    if command.digest == adopted.digest {
+    if command.digest == adopted.digest && command.rules[..] == adopted.rules[..] {
         unmet.push(Violation::UnchangedCharter { revision: adopted.revision });
     }
     let changing =
@@ -67,6 +94,7 @@ pub(super) fn adopt(ask: Ask<'_>, command: &Revise) -> Decision {
         reason: Some(command.reason.clone()),
         text: command.text.clone(),
         charter: changing.new.clone(),
+        rules: command.rules.clone(),
     })];
     changing.follow(&command.reason, &mut events);
     Decision::accept(events, Answer::Adopted { revision })

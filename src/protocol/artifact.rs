@@ -52,6 +52,23 @@ pub struct ArtifactFacts {
     /// Authors and co-authors of the commits reachable from it and not from its target. Sorted,
     /// each once.
     pub authors: Vec<Identity>,
+    /// Secrets in what it leaves behind and its base doesn't hold there: the first of each file, in the order
+    /// of paths; at most [`SECRETS_MAX`].
+    pub secrets: Vec<FoundSecret>,
+}
+
+/// The most secrets that are told of one artifact.
+pub const SECRETS_MAX: usize = 20;
+
+/// Where a file holds a secret. What it is, is never told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundSecret {
+    /// The file.
+    pub path: RepoPath,
+    /// Its line; the first is 1.
+    pub line: u32,
+    /// Whose form it has.
+    pub kind: String,
 }
 
 /// A name and an e-mail address, as a commit carries them.

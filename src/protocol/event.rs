@@ -10,11 +10,13 @@ use super::deadline::ServerResumed;
 use super::escalation::{Escalated, EscalationClosed, EscalationReminded, EscalationSent};
 use super::name::{Digest, PhaseName};
 use super::recovery::RecoveryFired;
+use super::referee::CalledOut;
 use super::review::{
     Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Confirmed, DeliverableDropped,
     DissentCalled, Noted, Objected, ObjectionClosed, ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused,
     ReviewerReplaced, VersionRead, Withdrawn,
 };
+use super::rule::OwnRule;
 use super::{Adopted, charter::Charter};
 
 /// A phase opened: its deliverables are owed.
@@ -38,6 +40,9 @@ pub struct CharterAdopted {
     pub text: String,
     /// What it was read as, so that a later reader can't read it otherwise.
     pub charter: Charter,
+    /// The team's own rules, by id.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub rules: Vec<OwnRule>,
 }
 
 impl From<&CharterAdopted> for Adopted {
@@ -47,6 +52,7 @@ impl From<&CharterAdopted> for Adopted {
             digest: event.digest.clone(),
             text: event.text.as_str().into(),
             charter: event.charter.clone(),
+            rules: event.rules.as_slice().into(),
         }
     }
 }
@@ -145,6 +151,8 @@ events! {
     CheckReported = "check-reported", 1;
     /// All is approved and nobody attached evidence: a dissent round.
     DissentCalled = "dissent-called", 1;
+    /// A rule that refuses nothing says that something is missing.
+    CalledOut = "called-out", 1;
     /// A participant confirmed a circle.
     Confirmed = "confirmed", 1;
     /// The last participant confirmed.

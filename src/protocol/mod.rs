@@ -29,6 +29,7 @@ pub mod obligation;
 mod ownership;
 mod progress;
 pub mod recovery;
+pub mod referee;
 pub mod rejection;
 pub mod review;
 pub mod rule;

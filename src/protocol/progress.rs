@@ -1,5 +1,5 @@
 //! What follows from what just happened, without anybody asking for it: escalations that progress
-//! answered are closed, and a dissent round is called, in the same batch.
+//! answered are closed, a dissent round is called, and the referee calls out, in the same batch.
 
 use std::collections::BTreeSet;
 
@@ -8,6 +8,7 @@ use super::event::Event;
 use super::name::{CircleName, ProposalName};
 use super::obligation::Obligation;
 use super::recovery;
+use super::referee;
 use super::review::{self, Circle, CircleState};
 use super::rule::Judge;
 use super::team::Team;
@@ -37,6 +38,7 @@ impl Team {
         };
         let owed = self.obligations_around(judge, now, around);
         let mut followed = review::call_dissent(self, judge, events);
+        followed.extend(referee::call_outs(self, judge, events));
         if self.escalations().open().next().is_some() {
             let moved = Moved::by(self, events);
             let answered = |escalation: &&Escalation| moved.answers(self, judge, now, escalation);

@@ -348,6 +348,11 @@ rejections! {
         message.clone(),
         if command.is_empty() { format!("{} can", list(who)) } else { format!("{} can: {command}", list(who)) };
 
+    /// A rule denies the version or the approval.
+    RuleDenied { rule: String, subject: String, message: String, command: String, who: Vec<MemberName> } = "RULE_DENIED", Precondition,
+        message.clone(),
+        if command.is_empty() { format!("{} can", list(who)) } else { format!("{} can: {command}", list(who)) };
+
     /// The decision doesn't fit what the escalation asks.
     DecisionUnfit { escalation: String, decision: String, fitting: Vec<String> } = "DECISION_UNFIT", Precondition,
         format!("{decision} does not answer {escalation}"),
@@ -378,7 +383,16 @@ rejections! {
         format!("line {line}, column {column}: {what}"),
         if help.is_empty() { "mend the charter, then run: countersign charter check FILE".to_owned() } else { help.clone() };
 
-    /// The charter is the one in force.
+    /// A rule that comes with the charter can't be put in force, or the charter names one that isn't there.
+    RuleRefused { file: String, line: u32, column: u32, what: String, nearest: String } = "RULE_REFUSED", Malformed,
+        if *line == 0 { format!("{file}: {what}") } else { format!("{file}, line {line}, column {column}: {what}") },
+        if nearest.is_empty() {
+            "mend it, then run: countersign rules test --charter FILE".to_owned()
+        } else {
+            format!("did you mean {nearest}? Mend it, then run: countersign rules test --charter FILE")
+        };
+
+    /// The charter is the one in force, with the same rules.
     UnchangedCharter { revision: u32 } = "UNCHANGED_CHARTER", Precondition,
         format!("this charter is in force, as revision {revision}"),
         "nothing is to be done; run: countersign charter show".to_owned();
@@ -412,6 +426,16 @@ rejections! {
     ArtifactKindUnfit { given: String, wanted: String } = "ARTIFACT_KIND_UNFIT", Malformed,
         format!("this team's versions are {wanted}s, not {given}s"),
         if wanted == "commit" { "give --commit REV".to_owned() } else { "give --path DIR".to_owned() };
+}
+
+impl Violation {
+    /// The rule that denies, where it is one.
+    pub fn rule(&self) -> Option<&str> {
+        match self {
+            Self::ConfirmBlocked { rule, .. } | Self::RuleDenied { rule, .. } => Some(rule),
+            _ => None,
+        }
+    }
 }
 
 /// The protocol's no, whole.

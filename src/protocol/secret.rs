@@ -79,6 +79,19 @@ pub fn find(text: &str) -> Option<Secret> {
     Some(Secret { kind, line: u32::try_from(line).unwrap_or(u32::MAX) })
 }
 
+/// Whether it is worth while to look for a secret in a line. Cheap: every form has a long word in it, or
+/// a row of dashes before it.
+pub fn may_stand_in(line: &[u8]) -> bool {
+    const WORD_BYTES: usize = 16;
+    const DASHES: usize = 5;
+    let (mut run, mut dashes) = (0, 0);
+    line.iter().any(|byte| {
+        run = if path(*byte) { run + 1 } else { 0 };
+        dashes = if *byte == b'-' { dashes + 1 } else { 0 };
+        run >= WORD_BYTES || dashes >= DASHES
+    })
+}
+
 fn find_form(text: &str, form: &Form) -> Option<usize> {
     let bytes = text.as_bytes();
     let found = text.match_indices(form.prefix).find(|(at, _)| {
@@ -119,6 +132,7 @@ mod tests {
         ];
         for (text, kind) in secrets {
             assert_eq!(find(&text), Some(Secret { kind, line: 1 }), "{text}");
+            assert!(text.lines().any(|line| may_stand_in(line.as_bytes())), "{text}");
             let within = format!("one\ntwo ä {text}\nthree");
             assert_eq!(find(&within), Some(Secret { kind, line: 2 }), "{within}");
         }

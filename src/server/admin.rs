@@ -7,7 +7,8 @@ use tonic::{Request, Response, Status};
 
 use super::answer::Failure;
 use super::call::answered_to_operator;
-use super::operator::{add_team_with, issue_token_with, revoke_tokens_with};
+use super::charter::own_rules;
+use super::operator::{CharterFile, add_team_with, issue_token_with, revoke_tokens_with};
 use super::shared::Shared;
 use crate::coordinator::token::Token;
 use crate::protocol::name::{MemberName, TeamName, shown};
@@ -64,8 +65,9 @@ async fn add_team(
         .into());
     }
     let _turn = shared.adding.lock().await;
-    let added =
-        add_team_with(&shared.coordinator, &shared.home, &request.file, &request.charter, folder).await;
+    let rules = own_rules(request.rules);
+    let file = CharterFile { name: &request.file, bytes: &request.charter, folder, rules: &rules };
+    let added = add_team_with(&shared.coordinator, &shared.home, file).await;
     let (added, artifacts) = added?;
     shared.keep_artifacts(added.team.clone(), artifacts);
     let tokens = added.tokens.iter().map(|(member, token)| issued(&added.team, member, token)).collect();

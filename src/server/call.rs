@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::coordinator::{Coordinator, HandClock};
     use crate::home::Home;
-    use crate::judge::CelJudge;
+    use crate::judge::CelRulebook;
     use crate::protocol::name::Digest;
     use crate::protocol::time::Time;
     use crate::store::memory::MemoryStore;
@@ -192,7 +192,7 @@ mod tests {
     async fn what_was_begun_is_finished_also_when_the_caller_is_told_that_its_time_is_up() {
         let store = MemoryStore::new();
         let (writer, reader) = (store.writer().unwrap(), store.reader());
-        let judge = Arc::new(CelJudge::shipped());
+        let judge = Arc::new(CelRulebook::default());
         let clock = Arc::new(HandClock::at(Time(0)));
         let coordinator = Coordinator::start(Box::new(writer), Arc::new(reader), judge, clock).unwrap();
         let shared = Arc::new(Shared::new(coordinator, Home::at("/nowhere"), Digest::of_bytes([0; 32])));

@@ -7,11 +7,12 @@ use tonic::Code;
 
 use super::answer::{Failure, wakes};
 use super::call::{Call, request_key};
-use super::operator;
-use crate::protocol::adoption::Revise;
+use crate::judge::{LoadError, own};
+use crate::protocol::adoption::{Revise, RuleFault};
 use crate::protocol::charter::{self, Graph, Repository};
 use crate::protocol::name::Digest;
-use crate::protocol::{Answer, Command, Team, Violation};
+use crate::protocol::rule::{self, OwnRule};
+use crate::protocol::{Adopted, Answer, Command, Team, Violation};
 use crate::wire::proto;
 
 /// Puts another charter in force.
@@ -21,17 +22,20 @@ pub(super) async fn adopt_charter(
 ) -> Result<proto::AdoptCharterResponse, Failure> {
     let key = request_key(&request)?;
     let charter = charter::parse_bytes(&request.file, &request.charter);
-    if let Ok(charter) = &charter {
-        operator::check_usable(charter)?;
-    }
+    let rules = own_rules(request.rules);
     let digest = Digest::of_bytes(Sha256::digest(&request.charter).into());
     let text = String::from_utf8_lossy(&request.charter).into_owned();
-    let revise = Revise { text, digest, charter, reason: request.reason };
+    let refused = match &charter {
+        Ok(charter) => own::check(&request.file, &text, charter, &rules).err().unwrap_or_default(),
+        Err(_) => Vec::new(),
+    };
+    let refused = refused.into_iter().map(rule_fault).collect();
+    let revise = Revise { text, digest, charter, rules, refused, reason: request.reason };
     let done = call.submit(Command::Revise(Box::new(revise)), key).await?;
     let Answer::Adopted { revision } = done.answer else { return Err(Failure::unexpected()) };
     let look = |team: &Team| {
         let (new, old) = (team.revision(revision)?, team.revision(revision.checked_sub(1)?)?);
-        Some((new.digest.to_string(), charter::diff(&old.charter, &new.charter)))
+        Some((new.digest.to_string(), changes(old, new)))
     };
     let (digest, changes) = call.team.peek(look).ok_or_else(Failure::unexpected)?;
     let woke = wakes(&done.woke);
@@ -60,7 +64,7 @@ pub(super) async fn get_charter(
         let nearest = String::new();
         Violation::UnknownSubject { subject: format!("charter revision {revision}"), nearest }
     })?;
-    let changes = against.iter().flat_map(|against| charter::diff(&against.charter, &adopted.charter));
+    let changes = against.iter().flat_map(|against| changes(against, &adopted));
     let graph = Graph::of(&adopted.charter);
     let repository = match &adopted.charter.repository {
         None => String::new(),
@@ -83,7 +87,40 @@ pub(super) async fn get_charter(
         team: adopted.charter.team.to_string(),
         changes: changes.collect(),
         against: against.as_ref().map_or(0, |against| against.revision),
+        rules: adopted.rules.iter().map(own_rule).collect(),
     })
+}
+
+/// What changed from one revision to another, a line each.
+fn changes(old: &Adopted, new: &Adopted) -> Vec<String> {
+    let mut changes = charter::diff(&old.charter, &new.charter);
+    changes.extend(rule::changes(&old.rules, &new.rules));
+    changes
+}
+
+/// Rules of a team's own, by id.
+pub(super) fn own_rules(sent: Vec<proto::OwnRule>) -> Vec<OwnRule> {
+    let mut rules: Vec<OwnRule> =
+        sent.into_iter().map(|rule| OwnRule { id: rule.id, text: rule.text }).collect();
+    rules.sort_by(|one, other| one.id.cmp(&other.id));
+    rules
+}
+
+fn own_rule(rule: &OwnRule) -> proto::OwnRule {
+    proto::OwnRule { id: rule.id.clone(), text: rule.text.clone() }
+}
+
+/// As the core tells it.
+pub(super) fn rule_fault(error: LoadError) -> RuleFault {
+    let count = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    let (line, column) = error.place.unwrap_or_default();
+    RuleFault {
+        file: error.file,
+        line: count(line),
+        column: count(column),
+        what: error.text,
+        nearest: error.nearest.unwrap_or_default(),
+    }
 }
 
 /// What members push to: the address, or the repository's absolute path.

@@ -91,7 +91,7 @@ async fn list(
         found.truncate(size);
         let last = found.last().filter(|_| more).map(|one| one.opened.id.to_string());
         let judge = call.team.judge();
-        let listed = found.into_iter().map(|one| escalation::escalation(team, judge, now, one)).collect();
+        let listed = found.into_iter().map(|one| escalation::escalation(team, &*judge, now, one)).collect();
         (listed, last.unwrap_or_default())
     };
     let ((mut escalations, next_page_token), seq): ((Vec<proto::Escalation>, String), _) =

@@ -17,10 +17,12 @@ mod check;
 mod escalation;
 mod facts;
 mod log;
+pub mod metrics;
 pub mod operator;
 mod pin;
 mod place;
 mod review;
+mod rule;
 mod shared;
 
 use std::io;
@@ -41,7 +43,7 @@ use tonic_health::server::HealthReporter;
 
 use crate::coordinator::{Clock, Coordinator};
 use crate::home::{Home, HomeFault, ServerFile};
-use crate::judge::CelJudge;
+use crate::judge::CelRulebook;
 use crate::notify::Channels;
 use crate::store::Fault;
 use crate::store::sqlite::SqliteStore;
@@ -52,6 +54,7 @@ use proto::artifact_service_server::ArtifactServiceServer;
 use proto::escalation_service_server::EscalationServiceServer;
 use proto::log_service_server::LogServiceServer;
 use proto::review_service_server::ReviewServiceServer;
+use proto::rule_service_server::RuleServiceServer;
 use shared::Shared;
 
 /// The longest message that is taken, in bytes.
@@ -181,6 +184,8 @@ pub async fn start(options: Options) -> Result<Running, StartFault> {
     }
     let tls = tls.map(tls_config).transpose()?;
     let mut server = Server::builder()
+        // Whoever scrapes the counters speaks it.
+        .accept_http1(true)
         .concurrency_limit_per_connection(CALLS_PER_CONNECTION_MAX)
         .max_concurrent_streams(STREAMS_PER_CONNECTION_MAX)
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
@@ -196,10 +201,10 @@ pub async fn start(options: Options) -> Result<Running, StartFault> {
     let listener = TcpListener::bind(listen).await.map_err(in_use)?;
     let addr = listener.local_addr().map_err(in_use)?;
     writer.set_holder(&format!("process {process} at {addr}"))?;
-    let judge = Arc::new(CelJudge::shipped());
+    let rulebook = Arc::new(CelRulebook::default());
     let notifier = Arc::new(Channels::of(&home));
     let (writer, reader) = (Box::new(writer), Arc::new(reader));
-    let coordinator = Coordinator::start_notifying(writer, reader, judge, clock.clone(), notifier)?;
+    let coordinator = Coordinator::start_notifying(writer, reader, rulebook, clock.clone(), notifier)?;
     let shared = Arc::new(Shared::new(coordinator, home, operator));
     if let Err(fault) = open_teams(&shared).await {
         shared.coordinator.clone().shutdown().await;
@@ -302,11 +307,12 @@ async fn open_teams(shared: &Shared) -> Result<(), OperatorFault> {
 const REVIEW: &str = "countersign.v1.ReviewService";
 const ARTIFACT: &str = "countersign.v1.ArtifactService";
 const ESCALATION: &str = "countersign.v1.EscalationService";
+const RULE: &str = "countersign.v1.RuleService";
 const LOG: &str = "countersign.v1.LogService";
 const ADMIN: &str = "countersign.v1.AdminService";
 
 async fn set_health(health: &HealthReporter, status: ServingStatus) {
-    for service in ["", REVIEW, ARTIFACT, ESCALATION, LOG, ADMIN] {
+    for service in ["", REVIEW, ARTIFACT, ESCALATION, RULE, LOG, ADMIN] {
         health.set_service_status(service, status).await;
     }
 }
@@ -318,6 +324,7 @@ fn routes(shared: &Arc<Shared>) -> (HealthReporter, Routes) {
     let review = ReviewServiceServer::new(review::Review(shared.clone()));
     let artifact = ArtifactServiceServer::new(artifact::Artifact(shared.clone()));
     let escalation = EscalationServiceServer::new(escalation::Escalation(shared.clone()));
+    let rule = RuleServiceServer::new(rule::Rules(shared.clone()));
     let log = LogServiceServer::new(log::Log(shared.clone()));
     let admin = AdminServiceServer::new(admin::Admin(shared.clone()));
     let reflection = || {
@@ -326,13 +333,14 @@ fn routes(shared: &Arc<Shared>) -> (HealthReporter, Routes) {
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
     const COMPILED: &str = "the descriptors were compiled with this program";
-    let routes = Routes::from(tonic::service::AxumRouter::new())
+    let routes = Routes::from(metrics::router(shared.clone()))
         .add_service(health)
         .add_service(reflection().build_v1().expect(COMPILED))
         .add_service(reflection().build_v1alpha().expect(COMPILED))
         .add_service(review.max_decoding_message_size(bounded))
         .add_service(artifact.max_decoding_message_size(bounded))
         .add_service(escalation.max_decoding_message_size(bounded))
+        .add_service(rule.max_decoding_message_size(bounded))
         .add_service(log.max_decoding_message_size(bounded))
         .add_service(admin.max_decoding_message_size(bounded));
     (reporter, routes)

@@ -11,10 +11,11 @@ use crate::artifact::{self, Artifacts};
 use crate::coordinator::token::Token;
 use crate::coordinator::{AddTeamError, Clock, Coordinator, SystemClock};
 use crate::home::{Home, HomeFault};
-use crate::judge::CelJudge;
+use crate::judge::{CelRulebook, LoadError, own};
 use crate::protocol::charter::{self, Charter, Diagnostics};
 use crate::protocol::name::{Actor, Digest, MemberName, TeamName, nearest};
 use crate::protocol::rejection::list;
+use crate::protocol::rule::OwnRule;
 use crate::protocol::{Adopt, Command};
 use crate::store::Fault;
 use crate::store::sqlite::SqliteStore;
@@ -41,14 +42,9 @@ pub enum OperatorFault {
     /// The charter can't be taken; the findings have their places.
     #[error("{0}")]
     Charter(Diagnostics),
-    /// The charter has rules of the team's own, and this version judges by the shipped ones alone.
-    #[error(
-        "the charter names a folder of the team's own rules, {folder}, which this version does not judge by"
-    )]
-    OwnRules {
-        /// The folder.
-        folder: String,
-    },
+    /// A rule that comes with the charter can't be put in force, or the charter names one that isn't there.
+    #[error("{}", lines(.0))]
+    Rules(Vec<LoadError>),
     /// The guarded repository can't be used.
     #[error("the repository {} of {team}: {}", .path.display(), chain(.source))]
     Repository {
@@ -125,7 +121,7 @@ impl OperatorFault {
             Self::Store(Fault::Damaged { .. } | Fault::Cut { .. } | Fault::Witness { .. }) => "LOG_DAMAGED",
             Self::Store(_) => "STORE_UNUSABLE",
             Self::Charter(_) => "CHARTER_REFUSED",
-            Self::OwnRules { .. } => "OWN_RULES",
+            Self::Rules(_) => "RULE_REFUSED",
             Self::Repository { .. } => "REPOSITORY_UNUSABLE",
             Self::Pinned { .. } => "REPOSITORY_IN_USE",
             Self::Artifacts { .. } => "ARTIFACTS_UNUSABLE",
@@ -143,7 +139,7 @@ impl OperatorFault {
             Self::Home(_) => "see that the folder is yours, then ask again".to_owned(),
             Self::Store(fault) => store_remedy(fault),
             Self::Charter(_) => "mend the charter; run: countersign charter check FILE".to_owned(),
-            Self::OwnRules { .. } => "leave `rules.folder` out of the charter".to_owned(),
+            Self::Rules(_) => "mend it, then run: countersign rules test --charter FILE".to_owned(),
             Self::Repository { .. } => {
                 "give the path of a bare repository, relative to the charter; run: git init --bare PATH"
                     .to_owned()
@@ -208,13 +204,8 @@ pub(super) fn chain(fault: &dyn std::error::Error) -> String {
 /// token. `file` is what errors call the charter, `folder` what its paths are relative to.
 ///
 /// The tokens are not written anywhere: [`Home::write_token`] does that.
-pub async fn add_team(
-    home: &Home,
-    file: &str,
-    charter: &[u8],
-    folder: &Path,
-) -> Result<AddedTeam, OperatorFault> {
-    add_team_by(Arc::new(SystemClock::after(home.read_alive())), home, file, charter, folder).await
+pub async fn add_team(home: &Home, charter: CharterFile<'_>) -> Result<AddedTeam, OperatorFault> {
+    add_team_by(Arc::new(SystemClock::after(home.read_alive())), home, charter).await
 }
 
 /// The same by another clock than the machine's: a team's time never runs backwards, so its log begins
@@ -222,12 +213,10 @@ pub async fn add_team(
 pub async fn add_team_by(
     clock: Arc<dyn Clock>,
     home: &Home,
-    file: &str,
-    charter: &[u8],
-    folder: &Path,
+    charter: CharterFile<'_>,
 ) -> Result<AddedTeam, OperatorFault> {
     let coordinator = open(home, clock)?;
-    let added = add_team_with(&coordinator, home, file, charter, folder).await;
+    let added = add_team_with(&coordinator, home, charter).await;
     coordinator.shutdown().await;
     added.map(|(added, _)| added)
 }
@@ -262,27 +251,43 @@ pub async fn revoke_tokens(
 fn open(home: &Home, clock: Arc<dyn Clock>) -> Result<Coordinator, OperatorFault> {
     let holder = format!("process {}, which adds a team or a token", std::process::id());
     let (writer, reader) = SqliteStore::open(home.path(), &holder)?;
-    let judge = Arc::new(CelJudge::shipped());
-    Ok(Coordinator::start(Box::new(writer), Arc::new(reader), judge, clock)?)
+    let rulebook = Arc::new(CelRulebook::default());
+    Ok(Coordinator::start(Box::new(writer), Arc::new(reader), rulebook, clock)?)
 }
 
-/// Refuses a charter that asks for what this version can't do.
-pub(super) fn check_usable(charter: &Charter) -> Result<(), OperatorFault> {
-    if let Some(folder) = &charter.rules.folder {
-        return Err(OperatorFault::OwnRules { folder: folder.clone() });
+/// Each on a line of its own.
+fn lines(errors: &[LoadError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// A charter with what comes with it.
+#[derive(Clone, Copy, Debug)]
+pub struct CharterFile<'a> {
+    /// What errors call the file.
+    pub name: &'a str,
+    /// The file, verbatim.
+    pub bytes: &'a [u8],
+    /// What its paths are relative to.
+    pub folder: &'a Path,
+    /// The rules of its own folder.
+    pub rules: &'a [OwnRule],
+}
+
+impl<'a> CharterFile<'a> {
+    /// One that comes without rules of its own.
+    pub fn alone(name: &'a str, bytes: &'a [u8], folder: &'a Path) -> Self {
+        Self { name, bytes, folder, rules: &[] }
     }
-    Ok(())
 }
 
 pub(super) async fn add_team_with(
     coordinator: &Coordinator,
     home: &Home,
-    file: &str,
-    charter: &[u8],
-    folder: &Path,
+    file: CharterFile<'_>,
 ) -> Result<(AddedTeam, Artifacts), OperatorFault> {
-    let parsed = charter::parse_bytes(file, charter).map_err(OperatorFault::Charter)?;
-    check_usable(&parsed)?;
+    let parsed = charter::parse_bytes(file.name, file.bytes).map_err(OperatorFault::Charter)?;
+    let text = String::from_utf8_lossy(file.bytes).into_owned();
+    own::check(file.name, &text, &parsed, file.rules).map_err(OperatorFault::Rules)?;
     let team = parsed.team.clone();
     // A team whose first charter was cut off by a crash is there and has none.
     let begun = coordinator.team(&team);
@@ -292,7 +297,7 @@ pub(super) async fn add_team_with(
     if coordinator.teams().iter().all(|known| *known.name() == team) {
         home.set_first_team(&team)?;
     }
-    home.set_charter_folder(&team, folder)?;
+    home.set_charter_folder(&team, file.folder)?;
     let artifacts = open_artifacts(home, &parsed).await?;
     if let (Ok(repository), Some(path)) = (artifacts.repository(), repository_path(home, &parsed)?) {
         let pinned = pin::pinned(repository).await.map_err(|source| OperatorFault::Repository {
@@ -305,10 +310,9 @@ pub(super) async fn add_team_with(
         }
     }
 
-    let text = String::from_utf8_lossy(charter).into_owned();
-    let digest = Digest::of_bytes(Sha256::digest(charter).into());
+    let digest = Digest::of_bytes(Sha256::digest(file.bytes).into());
     let members: Vec<MemberName> = parsed.members.keys().cloned().collect();
-    let adopt = Adopt { text, digest, charter: parsed };
+    let adopt = Adopt { text, digest, charter: parsed, rules: file.rules.to_vec() };
     match begun {
         None => {
             coordinator.add_team(adopt).await.map_err(|error| match error {

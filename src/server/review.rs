@@ -13,9 +13,9 @@ use super::facts;
 use super::pin::Pin;
 use super::shared::Shared;
 use crate::artifact::{FileChange, FileStatus};
-use crate::coordinator::RequestKey;
+use crate::coordinator::{Attempt, RequestKey};
 use crate::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
-use crate::protocol::name::{Actor, Seq, VersionRef, nearest, shown};
+use crate::protocol::name::{Actor, MemberName, Seq, VersionRef, nearest, shown};
 use crate::protocol::review::requirement;
 use crate::protocol::review::{Proposal, Version, read_before};
 use crate::protocol::time::Time;
@@ -298,9 +298,10 @@ async fn get_status(
         let message = "the log does not hold that sequence yet";
         status_with_reason(Code::DeadlineExceeded, "SEQUENCE_NOT_REACHED", message, &[])
     })??;
-    let look = |team: &Team, now: Time| status::status(team, call.team.judge(), now, &call.member);
+    let look = |team: &Team, now: Time| status::status(team, &*call.team.judge(), now, &call.member);
     let mut status = call.team.read(look).await?.0;
     show_failing(&call.team, &mut status.escalations);
+    status.attempts = call.team.attempts().all().map(attempt).collect();
     Ok(status)
 }
 
@@ -308,6 +309,16 @@ async fn explain(call: Call, request: proto::ExplainRequest) -> Result<proto::Ex
     let look = |team: &Team, _: Time| explained(team, &call, &request.name);
     let (explained, seq) = call.team.read(look).await?;
     Ok(proto::ExplainResponse { sequence: seq.0, ..explained? })
+}
+
+fn attempt((member, code, attempt): (&MemberName, &str, &Attempt)) -> proto::Attempt {
+    proto::Attempt {
+        member: member.to_string(),
+        code: code.to_owned(),
+        count: attempt.count,
+        at: Some(timestamp(attempt.at)),
+        message: attempt.said.clone(),
+    }
 }
 
 /// Every requirement of a proposal's circle that is about the proposal or the whole, or every one of
@@ -326,7 +337,7 @@ fn explained(team: &Team, call: &Call, name: &str) -> Result<proto::ExplainRespo
         return Err(Violation::UnknownSubject { subject: shown(name, 200), nearest });
     };
     let requirements =
-        requirement::of_circle(team, &adopted.charter, call.team.judge(), circle, &call.member);
+        requirement::of_circle(team, &adopted.charter, &*call.team.judge(), circle, &call.member);
     let asked = requirements.iter().filter(|requirement| {
         let about = requirement.proposal.as_ref();
         proposal.is_none_or(|asked| about.is_none_or(|about| *about == asked.name))
@@ -352,7 +363,7 @@ impl Reading {
         let command = Command::Read(command::read(subject)?);
         let who = Actor::Member(call.member.clone());
         // Deciding changes nothing.
-        let would = |team: &Team, now: Time| team.handle(call.team.judge(), now, &who, &command).outcome;
+        let would = |team: &Team, now: Time| team.handle(&*call.team.judge(), now, &who, &command).outcome;
         match call.team.read(would).await?.0? {
             Answer::Read { reference } => Self::exactly(call, reference),
             _ => Err(Failure::unexpected()),

@@ -1,7 +1,6 @@
 //! Requirements as messages, for explain.
 
 use super::{proto, texts};
-use crate::protocol::charter::RuleMode;
 use crate::protocol::review::{Requirement, RequirementState};
 
 /// One requirement.
@@ -14,11 +13,6 @@ pub fn requirement(requirement: &Requirement) -> proto::Requirement {
         RequirementState::NotApplicable => Wire::NotApplicable,
         RequirementState::Error => Wire::Error,
     };
-    let mode = match requirement.mode {
-        RuleMode::Enforce => "enforce",
-        RuleMode::Warn => "warn",
-        RuleMode::Off => "off",
-    };
     proto::Requirement {
         name: requirement.name(),
         rule: requirement.rule.clone(),
@@ -27,6 +21,6 @@ pub fn requirement(requirement: &Requirement) -> proto::Requirement {
         who: texts(&requirement.who),
         command: requirement.command.clone(),
         detail: requirement.detail.clone(),
-        mode: mode.to_owned(),
+        mode: requirement.mode.as_str().to_owned(),
     }
 }

@@ -193,11 +193,8 @@ fn details(rejection: &Rejection, room: Room, now: Time, code: Code, message: &s
 const SAID: [&str; 3] = ["message", "command", "rule"];
 
 fn violation_message(violation: &Violation, room: Room) -> proto::Violation {
-    let rule = match violation {
-        Violation::ConfirmBlocked { rule, .. } => rule.clone(),
-        _ => String::new(),
-    };
-    let said = |name: &str| matches!(violation, Violation::ConfirmBlocked { .. }) && SAID.contains(&name);
+    let rule = violation.rule().unwrap_or_default().to_owned();
+    let said = |name: &str| violation.rule().is_some() && SAID.contains(&name);
     let facts = violation.facts().into_iter().filter(|(name, _)| room.twice || !said(name));
     proto::Violation {
         code: violation.code().to_owned(),

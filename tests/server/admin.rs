@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use countersign::protocol::name::{MemberName, TeamName};
-use countersign::server::operator::{self, OperatorFault};
+use countersign::server::operator::{self, CharterFile, OperatorFault};
 use countersign::store::Fault;
 use countersign::wire::{proto, rejection_of};
 use tonic::Code;
@@ -15,6 +15,7 @@ fn add(site: &Site, charter: &str) -> proto::AddTeamRequest {
         file: "charter.toml".to_owned(),
         charter: charter.to_owned().into(),
         folder: site.folder.path().display().to_string(),
+        rules: Vec::new(),
     }
 }
 
@@ -72,7 +73,7 @@ async fn a_charter_that_cannot_be_taken_is_refused_at_its_place() {
     );
 
     let own_rules = charter("bravo") + "\n[rules]\nfolder = \"rules\"\n";
-    assert_eq!(refused(operator.add_team(add(&site, &own_rules)).await).0, "OWN_RULES");
+    assert_eq!(refused(operator.add_team(add(&site, &own_rules)).await).0, "RULE_REFUSED");
     let relative = proto::AddTeamRequest { folder: ".".to_owned(), ..add(&site, &charter("bravo")) };
     assert_eq!(refused(operator.add_team(relative).await).0, "MALFORMED");
     let teams = operator.list_teams(proto::ListTeamsRequest {}).await.unwrap().into_inner().teams;
@@ -87,15 +88,21 @@ async fn without_a_server_the_operator_does_the_same_work() {
     assert!(matches!(nobody, OperatorFault::NoTeam), "{nobody}");
 
     let folder = site.folder.path();
-    let added = operator::add_team(&site.home, "c", charter("atlas").as_bytes(), folder).await.unwrap();
+    let added = operator::add_team(&site.home, CharterFile::alone("c", charter("atlas").as_bytes(), folder))
+        .await
+        .unwrap();
     for (member, token) in &added.tokens {
         let file = site.home.write_token(Some(&added.team), member, token).unwrap();
         assert_eq!(file, site.home.path().join("tokens").join(member.as_str()));
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }
-    operator::add_team(&site.home, "c", charter("bravo").as_bytes(), folder).await.unwrap();
+    operator::add_team(&site.home, CharterFile::alone("c", charter("bravo").as_bytes(), folder))
+        .await
+        .unwrap();
     let bravo: TeamName = "bravo".parse().unwrap();
-    let taken = operator::add_team(&site.home, "c", charter("bravo").as_bytes(), folder).await.unwrap_err();
+    let taken = operator::add_team(&site.home, CharterFile::alone("c", charter("bravo").as_bytes(), folder))
+        .await
+        .unwrap_err();
     assert!(matches!(taken, OperatorFault::TeamTaken { .. }), "{taken}");
     let (team, token) = operator::issue_token(&site.home, Some(&bravo), &app, true).await.unwrap();
     let file = site.home.write_token(Some(&team), &app, &token).unwrap();

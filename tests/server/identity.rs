@@ -96,6 +96,7 @@ async fn a_team_is_nothing_to_another_teams_members() {
         file: "charter.toml".to_owned(),
         charter: charter("bravo").into(),
         folder: site.folder.path().display().to_string(),
+        rules: Vec::new(),
     };
     let added = operator.add_team(request).await.unwrap().into_inner();
     let token = added.tokens.iter().find(|one| one.member == "app").unwrap();

@@ -1,6 +1,6 @@
 //! A team that guards a real git repository.
 
-use countersign::server::operator::{self, OperatorFault};
+use countersign::server::operator::{self, CharterFile, OperatorFault};
 use countersign::wire::proto;
 use tonic::Code;
 
@@ -126,7 +126,8 @@ async fn an_accepted_version_that_cannot_be_pinned_is_no_success_yet() {
 async fn a_repository_that_keeps_another_logs_versions_is_refused() {
     let site = Site::unserved();
     let add = async |charter: &str| {
-        operator::add_team(&site.home, "charter.toml", charter.as_bytes(), site.folder.path()).await
+        let file = CharterFile::alone("charter.toml", charter.as_bytes(), site.folder.path());
+        operator::add_team(&site.home, file).await
     };
     let missing = add(&guarding_charter("atlas")).await.unwrap_err();
     assert!(matches!(missing, OperatorFault::Repository { .. }), "{missing}");

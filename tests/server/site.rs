@@ -10,7 +10,8 @@ use countersign::coordinator::HandClock;
 use countersign::coordinator::token::Token;
 use countersign::home::Home;
 use countersign::protocol::time::Time;
-use countersign::server::{self, Options, Running, operator};
+use countersign::server::operator::{self, CharterFile};
+use countersign::server::{self, Options, Running};
 use countersign::wire::proto;
 use proto::admin_service_client::AdminServiceClient;
 use proto::artifact_service_client::ArtifactServiceClient;
@@ -110,7 +111,8 @@ impl Site {
     pub async fn add_team(&mut self, charter: &str) {
         let folder = self.folder.path();
         let clock = self.clock.clone();
-        let adding = operator::add_team_by(clock, &self.home, "charter.toml", charter.as_bytes(), folder);
+        let file = CharterFile::alone("charter.toml", charter.as_bytes(), folder);
+        let adding = operator::add_team_by(clock, &self.home, file);
         let added = adding.await.unwrap();
         self.tokens.extend(added.tokens.into_iter().map(|(member, token)| (member.to_string(), token)));
     }

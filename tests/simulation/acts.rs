@@ -127,6 +127,7 @@ impl World<'_> {
             text: adopted.text.to_string(),
             digest: adopted.digest.clone(),
             charter: adopted.charter.clone(),
+            rules: adopted.rules.to_vec(),
         };
         let command = match self.dice.below(3) {
             0 => Command::Adopt(Box::new(adopt)),
@@ -339,7 +340,14 @@ impl World<'_> {
         let text = format!("# {}\n{}", self.seen.steps, charters::text(&changed));
         let digest = Digest::of_bytes(Sha256::digest(&text).into());
         let charter = charter::parse("charter.toml", &text);
-        Command::Revise(Box::new(Revise { text, digest, charter, reason: self.text() }))
+        Command::Revise(Box::new(Revise {
+            text,
+            digest,
+            charter,
+            rules: Vec::new(),
+            refused: Vec::new(),
+            reason: self.text(),
+        }))
     }
 
     /// A person puts another charter in force.

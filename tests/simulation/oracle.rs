@@ -235,6 +235,12 @@ impl Oracle {
                 by_asker(&event.by, &["check"])?;
                 self.check_reported(event)?;
             }
+            Fact::CalledOut(event) => {
+                let texts =
+                    ["propose", "object", "note", "resolve", "overrule", "withdraw", "escalate", "answer"];
+                by_asker(&event.by, &texts)?;
+                demand!("G7", event.rule.starts_with("text/"), "{} refuses nothing", event.rule);
+            }
             Fact::DissentCalled(event) => {
                 for name in &event.proposals {
                     let (unmet, evidence) = (self.history.unmet(name), self.history.evidence(name));

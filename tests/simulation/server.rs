@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use countersign::coordinator::{Clock, Coordinator, Done, HandClock, Refusal, RequestKey, TeamHandle};
 use countersign::home::Home;
-use countersign::judge::CelJudge;
+use countersign::judge::CelRulebook;
 use countersign::protocol::name::{Actor, Digest, MemberName, Seq, TeamName};
 use countersign::protocol::time::{Span, Time};
 use countersign::protocol::{Adopt, Command, Effect, Team};
@@ -112,7 +112,7 @@ impl Server {
 
     fn open(&self) -> Result<(Runtime, Coordinator, Receiver<()>), Broken> {
         // The rules are read once: a server that comes back has the same.
-        static JUDGE: LazyLock<Arc<CelJudge>> = LazyLock::new(|| Arc::new(CelJudge::shipped()));
+        static RULEBOOK: LazyLock<Arc<CelRulebook>> = LazyLock::new(Arc::default);
         let (inner, reader): (Box<dyn Writer>, Arc<dyn Reader>) = match &self.place {
             Place::Memory(store) => {
                 let writer = store.writer().map_err(|fault| broken("G11", &fault))?;
@@ -131,7 +131,7 @@ impl Server {
         let runtime = runtime.map_err(|error| broken("disk", &error))?;
         let coordinator = runtime.block_on(async {
             let (clock, notifier) = (self.clock.clone(), self.notifier.clone());
-            Coordinator::start_notifying(writer, reader, JUDGE.clone(), clock, notifier)
+            Coordinator::start_notifying(writer, reader, RULEBOOK.clone(), clock, notifier)
         });
         let coordinator = coordinator.map_err(|fault| broken("G10", &fault))?;
         Ok((runtime, coordinator, ended))

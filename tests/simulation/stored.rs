@@ -149,6 +149,12 @@ pub struct CheckReported {
 }
 
 #[derive(Debug, Deserialize)]
+pub struct CalledOut {
+    pub rule: String,
+    pub by: String,
+}
+
+#[derive(Debug, Deserialize)]
 pub struct DissentCalled {
     pub circle: String,
     pub proposals: Vec<String>,
@@ -337,6 +343,7 @@ facts! {
     "withdrawn" => Withdrawn(Withdrawn),
     "check-reported" => CheckReported(CheckReported),
     "dissent-called" => DissentCalled(DissentCalled),
+    "called-out" => CalledOut(CalledOut),
     "confirmed" => Confirmed(Confirmed),
     "circle-completed" => Completed(CircleCompleted),
     "circle-published" => Published(CirclePublished),

@@ -120,7 +120,7 @@ impl<'a> World<'a> {
             oracle: Oracle::default(),
         };
         let digest = Digest::of_bytes(Sha256::digest(text).into());
-        let adopt = Adopt { text: text.to_owned(), digest, charter: parsed };
+        let adopt = Adopt { text: text.to_owned(), digest, charter: parsed, rules: Vec::new() };
         match kept {
             None => drop(world.perform_at(OPENING, &Actor::Operator, &Command::Adopt(Box::new(adopt)))?),
             Some(kept) => world.begin_served(kept, adopt)?,
@@ -458,6 +458,10 @@ impl<'a> World<'a> {
                 decided.pop().expect("one command has one outcome")
             }
         };
+        // Another server's clock may stand elsewhere: it decides at another time than the one at which it was told.
+        if matches!(mishap, Mishap::Unknown { .. } | Mishap::Died { .. }) {
+            return Ok(());
+        }
         let limited = |rejection: &Rejection| rejection.code() == "VOTE_LIMIT" && !decision.events.is_empty();
         let works = decision.outcome.as_ref().map_or_else(limited, |_| !decision.events.is_empty());
         demand!("G8", works, "{obligation:?} came to nothing: {:?}", decision.outcome);
@@ -483,7 +487,7 @@ impl<'a> World<'a> {
         Propose {
             artifact: self.artifact(&format!("{name} fresh {}", self.offered)),
             proposal: name,
-            facts: ArtifactFacts { empty: false, paths, files: Vec::new(), authors },
+            facts: ArtifactFacts { empty: false, paths, files: Vec::new(), authors, secrets: Vec::new() },
             summary: "more".to_owned(),
             answers,
             after,

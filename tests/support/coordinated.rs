@@ -5,18 +5,25 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use countersign::coordinator::{Clock, Coordinator, HandClock, Refusal, RequestKey, TeamHandle};
-use countersign::judge::CelJudge;
-use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind, Identity, RepoPath};
+use countersign::judge::{CelJudge, CelRulebook, own};
+use countersign::protocol::artifact::{
+    Artifact, ArtifactFacts, ArtifactKind, FoundSecret, Identity, RepoPath,
+};
 use countersign::protocol::escalation::{self, Decision};
-use countersign::protocol::name::{Actor, Digest, Malformed, ProposalName, VersionRef};
+use countersign::protocol::name::{Actor, Digest, Malformed, ProposalName, Seq, VersionRef};
+use countersign::protocol::referee::CalledOut;
 use countersign::protocol::review::{self, NamedPlace, Requirement, Run, requirement};
 use countersign::protocol::time::{Span, Time};
-use countersign::protocol::{Adopt, Answer, Command, Effect, Team, Violation, adoption, charter};
+use countersign::protocol::{Adopt, Answer, Command, Effect, Team, Violation, adoption, charter, secret};
+use countersign::store::Reader;
 use countersign::store::memory::MemoryStore;
 use sha2::{Digest as _, Sha256};
 use tokio::runtime::Runtime;
 
-use super::play::{Act, Files, Proposing, Ran, Refusal as Shown, Seen, Stage, Standing, charter_text};
+use super::play::{
+    Act, Files, Proposing, Ran, Refusal as Shown, Seen, Stage, Standing, candidate_file, charter_text,
+    own_rules,
+};
 
 /// When every play begins.
 pub fn opening() -> Time {
@@ -41,9 +48,10 @@ impl Coordinated {
         let text = charter_text(name);
         let parsed = charter::parse(&format!("{name}.toml"), &text).unwrap_or_else(|found| panic!("{found}"));
         let digest = Digest::of_bytes(Sha256::digest(&text).into());
+        let rules = own_rules(&text);
         let (coordinator, team) = runtime.block_on(async {
             let coordinator = open(&store, &clock);
-            let team = coordinator.add_team(Adopt { text, digest, charter: parsed }).await.unwrap();
+            let team = coordinator.add_team(Adopt { text, digest, charter: parsed, rules }).await.unwrap();
             (coordinator, team)
         });
         let (coordinator, files) = (Some(coordinator), BTreeMap::new());
@@ -98,8 +106,21 @@ impl Coordinated {
             Act::Adopt { charter, reason } => {
                 let digest = Digest::of_bytes(Sha256::digest(charter).into());
                 let (text, reason) = (charter.clone(), reason.clone());
+                let rules = own_rules(charter);
                 let charter = charter::parse("charter.toml", charter);
-                Command::Revise(Box::new(adoption::Revise { text, digest, charter, reason }))
+                let refused = charter
+                    .as_ref()
+                    .ok()
+                    .and_then(|known| own::check("charter.toml", &text, known, &rules).err());
+                let refused = refused.into_iter().flatten().map(|error| adoption::RuleFault {
+                    line: error.place.map_or(0, |(line, _)| line as u32),
+                    column: error.place.map_or(0, |(_, column)| column as u32),
+                    file: error.file,
+                    what: error.text,
+                    nearest: error.nearest.unwrap_or_default(),
+                });
+                let refused = refused.collect();
+                Command::Revise(Box::new(adoption::Revise { text, digest, charter, rules, refused, reason }))
             }
             Act::Escalate { subject, text } => {
                 Command::Escalate(escalation::Escalate { subject: subject.clone(), text: text.clone() })
@@ -117,7 +138,7 @@ impl Coordinated {
                     reason: reason.clone(),
                 })
             }
-            Act::Explain { .. } => unreachable!("explain is no command"),
+            Act::Explain { .. } | Act::CalledOut | Act::TryRule { .. } => unreachable!("it is no command"),
         })
     }
 
@@ -152,6 +173,7 @@ impl Coordinated {
                 paths: proposing.touched.iter().map(|path| RepoPath::from_bytes(path.as_bytes())).collect(),
                 files,
                 authors,
+                secrets: secrets(proposing),
             },
             summary: proposing.summary.clone(),
             answers: proposing
@@ -182,8 +204,8 @@ impl Coordinated {
 fn open(store: &MemoryStore, clock: &Arc<HandClock>) -> Coordinator {
     let (writer, reader) = (store.writer().unwrap(), store.reader());
     // The rules are read once: a play that begins, or a server that comes back, has the same.
-    static JUDGE: LazyLock<Arc<CelJudge>> = LazyLock::new(|| Arc::new(CelJudge::shipped()));
-    Coordinator::start(Box::new(writer), Arc::new(reader), JUDGE.clone(), clock.clone()).unwrap()
+    static RULEBOOK: LazyLock<Arc<CelRulebook>> = LazyLock::new(Arc::default);
+    Coordinator::start(Box::new(writer), Arc::new(reader), RULEBOOK.clone(), clock.clone()).unwrap()
 }
 
 fn run(ran: &Ran) -> Run {
@@ -210,6 +232,14 @@ impl Stage for Coordinated {
             return Seen::Requirements {
                 lines: self.team.peek(|team| explained(&self.team, team, name, member)),
             };
+        }
+        if let Act::CalledOut = act {
+            return Seen::CalledOut { lines: self.called_out() };
+        }
+        if let Act::TryRule { name } = act {
+            let candidate = CelJudge::candidate(&candidate_file(name)).unwrap();
+            let tried = self.team.peek(|team| requirement::tried(team, &candidate, who.member().unwrap()));
+            return Seen::Requirements { lines: tried.iter().map(told).collect() };
         }
         let command = match self.command(act) {
             Ok(command) => command,
@@ -251,7 +281,7 @@ impl Stage for Coordinated {
 
     fn standing(&mut self) -> Standing {
         let (judge, now) = (self.team.judge(), self.clock.now());
-        self.team.peek(|team| standing(team, judge, now))
+        self.team.peek(|team| standing(team, &*judge, now))
     }
 
     fn wait(&mut self, span: Span) {
@@ -271,7 +301,25 @@ impl Stage for Coordinated {
     }
 }
 
+/// As git would find them.
+fn secrets(proposing: &Proposing) -> Vec<FoundSecret> {
+    let touched = proposing.touched.iter().filter_map(|path| Some((path, proposing.files.get(path)?)));
+    let found = touched.filter_map(|(path, text)| Some((path, secret::find(text)?)));
+    let place = |(path, found): (&String, secret::Secret)| FoundSecret {
+        path: RepoPath::from_bytes(path.as_bytes()),
+        line: found.line,
+        kind: found.kind.to_owned(),
+    };
+    found.map(place).collect()
+}
+
 impl Coordinated {
+    fn called_out(&self) -> Vec<String> {
+        let rows = self.store.reader().rows(self.team.name(), Seq(1), usize::MAX).unwrap();
+        let bodies = rows.iter().filter(|row| row.kind == "called-out").map(|row| row.body.as_str());
+        bodies.map(called_out_line).collect()
+    }
+
     fn end(&mut self) {
         let ended = self.coordinator.take().unwrap();
         self.runtime.block_on(ended.shutdown());
@@ -399,21 +447,23 @@ fn explained(
         Some(proposal) => team.review().circle(&proposal.circle).unwrap(),
         None => team.review().circles().find(|circle| circle.name.as_str() == name).unwrap(),
     };
-    let all = requirement::of_circle(team, charter, handle.judge(), circle, member);
+    let all = requirement::of_circle(team, charter, &*handle.judge(), circle, member);
     let about = |requirement: &&Requirement| {
         proposal.is_none_or(|wanted| requirement.proposal.as_ref().is_none_or(|named| *named == wanted.name))
     };
-    let line = |requirement: &Requirement| {
-        let who: Vec<String> = requirement.who.iter().map(ToString::to_string).collect();
-        requirement_line(
-            requirement.state.as_str(),
-            &requirement.name(),
-            &who,
-            &requirement.detail,
-            &requirement.command,
-        )
-    };
-    all.iter().filter(about).map(line).collect()
+    all.iter().filter(about).map(told).collect()
+}
+
+fn told(requirement: &Requirement) -> String {
+    let who: Vec<String> = requirement.who.iter().map(ToString::to_string).collect();
+    let (state, name) = (requirement.state.as_str(), requirement.name());
+    requirement_line(state, &name, &who, &requirement.detail, &requirement.command)
+}
+
+/// A call-out, from its stored form.
+pub fn called_out_line(body: &str) -> String {
+    let said: CalledOut = serde_json::from_str(body).unwrap();
+    format!("{} on the {} {} of {}: {}", said.rule, said.what, said.subject, said.by, said.says)
 }
 
 /// One requirement, as a play shows it: what is met in one line, what isn't with its remedy.

@@ -4,4 +4,5 @@
 
 pub mod coordinated;
 pub mod play;
+pub mod screen;
 pub mod served;

@@ -22,12 +22,18 @@
 //! The commands are those of the command line, with what only a play needs beside them: `propose` takes
 //! `--file PATH=TEXT` and `--delete PATH` (a fresh text in `src/NAME.rs` where none is given),
 //! `--author EMAIL`, `--co-author EMAIL` and `--empty`; a reference `parser@1` is made exact, unless it
-//! carries digits itself; `confirm implement` confirms what this member last saw in `status`.
+//! carries digits itself; `confirm implement` confirms what this member last saw in `status`; `called-out` lists
+//! what the log says was called out; `try RULE` tries a candidate of tests/plays/charters/candidates.
+//! The rules of the folder that a charter names stand beside it in tests/plays/charters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use super::screen::{said, shown, without_digests};
+use countersign::judge::own;
+use countersign::protocol::charter;
+use countersign::protocol::rule::OwnRule;
 use countersign::protocol::time::Span;
 
 /// A text file by path; what a version of a play holds.
@@ -109,6 +115,12 @@ pub enum Act {
     Explain {
         name: String,
     },
+    /// What the log says was called out.
+    CalledOut,
+    /// What a candidate rule of that name, among the rules of plays, would say.
+    TryRule {
+        name: String,
+    },
     Adopt {
         /// The text of a charter.
         charter: String,
@@ -140,6 +152,7 @@ pub enum Seen {
     Checked { name: String, status: String, reference: String },
     Confirmed { complete: bool, waiting_for: Vec<String> },
     Requirements { lines: Vec<String> },
+    CalledOut { lines: Vec<String> },
     Escalated { id: String },
     Answered { id: String },
     Adopted { revision: u32 },
@@ -241,6 +254,20 @@ pub fn charter_text(name: &str) -> String {
     let file =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plays/charters").join(format!("{name}.toml"));
     std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+/// The file of a candidate rule.
+pub fn candidate_file(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plays/charters/candidates");
+    folder.join(format!("{name}.toml"))
+}
+
+/// The rules of the folder that a charter names, beside it.
+pub fn own_rules(charter: &str) -> Vec<OwnRule> {
+    let parsed = charter::parse("charter.toml", charter).ok();
+    let Some(folder) = parsed.and_then(|charter| charter.rules.folder) else { return Vec::new() };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plays/charters").join(folder);
+    own::read_folder(&path).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
 fn difference(expected: &str, played: &str) -> String {
@@ -486,6 +513,8 @@ impl<S: Stage> Troupe<S> {
                 Act::Confirm { reference: saw.unwrap_or(circle) }
             }
             "explain" => Act::Explain { name: args.positional() },
+            "called-out" => Act::CalledOut,
+            "try" => Act::TryRule { name: args.positional() },
             "adopt" => Act::Adopt {
                 charter: charter_text(&args.positional()),
                 reason: args.one("reason").unwrap_or_default(),
@@ -692,95 +721,4 @@ fn owed(standing: &Standing) -> BTreeMap<String, Vec<String>> {
         owed.entry(member.clone()).or_default().push(without_digests(&format!("{kind} {subject}")));
     }
     owed
-}
-
-fn shown(standing: &Standing) -> String {
-    let mut out = String::new();
-    for (name, _, state, confirmed) in &standing.circles {
-        let _ = write!(out, "circle {name}: {state}");
-        if !confirmed.is_empty() {
-            let _ = write!(out, ", confirmed by {}", confirmed.join(", "));
-        }
-        out.push('\n');
-    }
-    for (name, reference, state, approvals, open) in &standing.proposals {
-        let at = if reference.is_empty() { name } else { reference };
-        let _ = write!(out, "{at}: {state}");
-        if !approvals.is_empty() {
-            let _ = write!(out, ", approved by {}", approvals.join(", "));
-        }
-        if !open.is_empty() {
-            let _ = write!(out, ", open {}", open.join(", "));
-        }
-        out.push('\n');
-    }
-    for (id, cause, subject) in &standing.escalations {
-        let _ = writeln!(out, "{id} before a person: {cause} of {subject}");
-    }
-    out
-}
-
-fn said(seen: &Seen) -> String {
-    let several = |items: &[String]| items.join(", ");
-    match seen {
-        Seen::Proposed { reference, escalated } if escalated.is_empty() => format!("{reference} stands\n"),
-        Seen::Proposed { reference, escalated } => {
-            format!("{reference} stands; {} before a person\n", several(escalated))
-        }
-        Seen::Shown { reference } => format!("shown {reference}\n"),
-        Seen::Objections { lines } if lines.is_empty() => "none\n".to_owned(),
-        Seen::Objections { lines } | Seen::Requirements { lines } => lines.join("\n") + "\n",
-        Seen::Approved { reference } => format!("{reference} approved\n"),
-        Seen::Raised { id, reference } => format!("{id} on {reference}\n"),
-        Seen::Closed { id } => format!("{id} closed\n"),
-        Seen::Withdrawn { flips, flips_left, until } => {
-            format!("withdrawn, {flips} flips, {flips_left} left, back at {until}\n")
-        }
-        Seen::Checked { name, status, reference } => format!("check {name} is {status} on {reference}\n"),
-        Seen::Confirmed { complete: true, .. } => "complete\n".to_owned(),
-        Seen::Confirmed { waiting_for, .. } => format!("confirmed, waiting for {}\n", several(waiting_for)),
-        Seen::Escalated { id } => format!("{id} before a person\n"),
-        Seen::Answered { id } => format!("{id} answered\n"),
-        Seen::Adopted { revision } => format!("revision {revision} in force\n"),
-        Seen::Refused { violations } => {
-            let mut out = String::new();
-            for (index, violation) in violations.iter().enumerate() {
-                let lead = if index == 0 { "refused" } else { "  also" };
-                let _ = writeln!(out, "{lead} {}", violation.code);
-                // An argument is called as the command line or the message calls it.
-                let message = match violation.message.split_once(": ") {
-                    Some((_, rest)) if violation.code == "MALFORMED" => rest,
-                    _ => &violation.message,
-                };
-                let _ = writeln!(out, "  {}", shortened(message));
-                let _ = writeln!(out, "  > {}", shortened(&violation.remedy));
-            }
-            out
-        }
-    }
-}
-
-fn shortened(text: &str) -> String {
-    let text: String = text.replace('\n', " / ");
-    if text.chars().count() <= 300 { text } else { text.chars().take(300).chain(['…']).collect() }
-}
-
-/// Digests differ between stages; a play speaks of versions.
-fn without_digests(text: &str) -> String {
-    let hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(colon) = rest.find(':') {
-        out.push_str(&rest[..colon]);
-        let after = &rest[colon + 1..];
-        let digits = after.chars().take_while(|c| hex(*c)).count();
-        if digits == 12 {
-            rest = &after[digits..];
-        } else {
-            out.push(':');
-            rest = after;
-        }
-    }
-    out.push_str(rest);
-    out
 }

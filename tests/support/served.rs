@@ -13,7 +13,9 @@ use countersign::server::{self, Running, operator};
 use countersign::wire::proto::admin_service_client::AdminServiceClient;
 use countersign::wire::proto::artifact_service_client::ArtifactServiceClient;
 use countersign::wire::proto::escalation_service_client::EscalationServiceClient;
+use countersign::wire::proto::log_service_client::LogServiceClient;
 use countersign::wire::proto::review_service_client::ReviewServiceClient;
+use countersign::wire::proto::rule_service_client::RuleServiceClient;
 use countersign::wire::proto::{self, upload_bundle_request::Piece};
 use countersign::wire::rejection_of;
 use tempfile::TempDir;
@@ -21,8 +23,10 @@ use tokio::runtime::Runtime;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 
-use super::coordinated::{landed, objection_line, opening, requirement_line};
-use super::play::{Act, Files, Proposing, Ran, Refusal, Seen, Stage, Standing, charter_text};
+use super::coordinated::{called_out_line, landed, objection_line, opening, requirement_line};
+use super::play::{
+    Act, Files, Proposing, Ran, Refusal, Seen, Stage, Standing, candidate_file, charter_text, own_rules,
+};
 
 pub struct Served {
     runtime: Runtime,
@@ -53,7 +57,14 @@ impl Served {
         let home = Home::create(folder.path().join(".countersign")).unwrap();
         let clock = Arc::new(HandClock::at(opening()));
         let file = format!("{name}.toml");
-        let adding = operator::add_team_by(clock.clone(), &home, &file, text.as_bytes(), folder.path());
+        let rules = own_rules(&text);
+        let file = operator::CharterFile {
+            name: &file,
+            bytes: text.as_bytes(),
+            folder: folder.path(),
+            rules: &rules,
+        };
+        let adding = operator::add_team_by(clock.clone(), &home, file);
         let added = runtime.block_on(adding).unwrap_or_else(|fault| panic!("{fault}"));
         let tokens = added
             .tokens
@@ -200,12 +211,27 @@ impl Served {
                 let answer = call!(self.review(), explain, proto::ExplainRequest { name });
                 Seen::Requirements { lines: answer.requirements.iter().map(requirement).collect() }
             }
+            Act::CalledOut => {
+                let request = proto::ListEventsRequest::default();
+                let log = LogServiceClient::new(self.channel.clone());
+                let events = call!(log, list_events, request).events;
+                let called = events.iter().filter(|event| event.kind == "called-out");
+                Seen::CalledOut { lines: called.map(|event| called_out_line(&event.body)).collect() }
+            }
+            Act::TryRule { name } => {
+                let text = std::fs::read_to_string(candidate_file(&name)).unwrap();
+                let message = proto::CheckRuleRequest { file: format!("{name}.toml"), text };
+                let answer = call!(RuleServiceClient::new(self.channel.clone()), check_rule, message);
+                Seen::Requirements { lines: answer.requirements.iter().map(requirement).collect() }
+            }
             Act::Adopt { charter, reason } => {
+                let rules = own_rules(&charter).into_iter();
                 let message = proto::AdoptCharterRequest {
                     request_id: String::new(),
                     file: "charter.toml".to_owned(),
                     charter: charter.into_bytes().into(),
                     reason,
+                    rules: rules.map(|rule| proto::OwnRule { id: rule.id, text: rule.text }).collect(),
                 };
                 let revision = call!(self.review(), adopt_charter, message).revision;
                 self.admit();

@@ -28,7 +28,7 @@ pub use check::{
 pub use diagnostic::{Diagnostic, Diagnostics, FINDINGS_SHOWN_MAX};
 pub use graph::Graph;
 pub(in crate::protocol) use parse::line_of;
-pub use parse::{CHARTER_BYTES_MAX, parse, parse_bytes};
+pub use parse::{CHARTER_BYTES_MAX, line_of_rule, parse, parse_bytes};
 pub use pattern::{PATTERN_BYTES_MAX, glob, is_full_ref, patterns};
 pub use starter::STARTER;
 
@@ -198,6 +198,17 @@ pub enum RuleMode {
     Warn,
     /// It isn't asked.
     Off,
+}
+
+impl RuleMode {
+    /// Its word in a charter.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Enforce => "enforce",
+            Self::Warn => "warn",
+            Self::Off => "off",
+        }
+    }
 }
 
 /// A stretch of work.

@@ -98,6 +98,12 @@ pub(in crate::protocol) fn line_of(text: &str, place: &Place) -> usize {
     text.get(..start).map_or(1, |before| before.matches('\n').count() + 1)
 }
 
+/// The line of a key of `[rules]` in the text of a charter, from 1: what is wrong with it may be known to
+/// whoever loads the rules alone.
+pub fn line_of_rule(text: &str, key: &str) -> usize {
+    line_of(text, &Place::key("rules").then(key))
+}
+
 fn too_long(file: &str, length: usize) -> Diagnostics {
     let what = format!("the charter has {length} bytes; at most {CHARTER_BYTES_MAX} are read");
     Diagnostics::new(file, "", vec![Finding { span: 0..0, what, help: None }])

@@ -151,6 +151,7 @@ impl Review {
             | Event::EscalationReminded(_)
             | Event::EscalationSent(_)
             | Event::EscalationClosed(_)
+            | Event::CalledOut(_)
             | Event::ServerResumed(_) => {}
         }
         self.settle(charter, at, event);
@@ -280,19 +281,7 @@ impl Review {
         at: Time,
     ) {
         self.circle_order.push(name.clone());
-        let circle = Circle {
-            name: name.clone(),
-            phase: phase.clone(),
-            unaccepted: proposals.iter().cloned().collect(),
-            proposals,
-            state: CircleState::Open,
-            confirmed: BTreeMap::new(),
-            reopened: 0,
-            decided: 0,
-            dissent: None,
-            completed: None,
-            progress_at: at,
-        };
+        let circle = Circle::fresh(name.clone(), phase, proposals, at);
         self.circles.insert(name, circle);
     }
 

@@ -15,6 +15,7 @@ mod confirm;
 mod dissent;
 pub mod event;
 mod follow;
+mod gate;
 mod obligations;
 mod phase;
 mod propose;

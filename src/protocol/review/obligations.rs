@@ -326,7 +326,7 @@ fn confirmations(
                     (ObligationKind::AttachEvidence, within)
                 }
                 Owner::Reviewers => (ObligationKind::Review, within),
-                Owner::Confirmer => (ObligationKind::Confirm, within),
+                Owner::Confirmer | Owner::Author => (ObligationKind::Confirm, within),
                 Owner::Person => (ObligationKind::Decide, within),
             };
             for owing in &requirement.who {

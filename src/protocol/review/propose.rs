@@ -6,6 +6,7 @@ use super::ad_hoc;
 use super::command::Propose;
 use super::event::{Closing, Proposed};
 use super::follow::Followed;
+use super::gate;
 use super::state::{CircleState, Objection, ObjectionKind, PhaseState, Proposal, Version};
 use crate::protocol::answer::Answer;
 use crate::protocol::escalation::{Cause, Escalated};
@@ -17,7 +18,8 @@ use crate::protocol::team::{Ask, Decision};
 /// Accepts a version, unless, in this order: the proposal is unknown, a text is too large, the member
 /// isn't its producer, the phase isn't open, the circle is complete, no proposal can bear the name, it is
 /// empty or unchanged, it touches what others own, it doesn't follow the current version, objections are
-/// unread or unanswered, it is cooling down, or it went through too many rounds.
+/// unread or unanswered, it is cooling down, it went through too many rounds, a file of it holds a secret, or a
+/// propose rule denies.
 pub(in crate::protocol) fn propose(ask: Ask<'_>, command: &Propose) -> Decision {
     let known = ask.review().proposal(&command.proposal);
     let (begun, unfit) = match known {
@@ -56,6 +58,13 @@ pub(in crate::protocol) fn propose(ask: Ask<'_>, command: &Propose) -> Decision 
         let (proposal, rounds) = (known.name.clone(), known.rounds);
         unmet.push(Violation::RoundLimit { proposal, rounds, limit, escalation });
     }
+    unmet.extend(command.facts.secrets.iter().map(|found| Violation::SecretFound {
+        what: format!("file {}", found.path),
+        kind: found.kind.clone(),
+        line: found.line,
+    }));
+    let mut verdict = gate::of_offer(ask, proposal, command, round);
+    verdict.refuse(&mut unmet, &mut events);
     if let Some(rejection) = Rejection::of(unmet) {
         return Decision { events, outcome: Err(rejection) };
     }
@@ -74,7 +83,9 @@ pub(in crate::protocol) fn propose(ask: Ask<'_>, command: &Propose) -> Decision 
         files: command.facts.files.clone(),
         follows: Followed::names(&news),
     };
-    accept(ask, proposal, proposed)
+    let mut decision = accept(ask, proposal, proposed);
+    decision.events.extend(verdict.warned);
+    decision
 }
 
 fn check_texts(

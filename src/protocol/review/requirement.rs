@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::gate;
 use super::state::{CheckReport, Circle, Edge, Objection, ObjectionKind, Proposal, Version};
 use crate::protocol::charter::{Charter, Phase, RuleMode};
 use crate::protocol::escalation::Escalated;
@@ -115,6 +116,35 @@ pub fn of_circle_by(
     out
 }
 
+/// What a candidate rule says of everything that it can be asked about now. One of propose is asked about
+/// every current version, and one of approve about every approval that counts, as though it were offered
+/// once more.
+pub fn tried(team: &Team, candidate: &dyn Judge, asker: &MemberName) -> Vec<Requirement> {
+    let Some(charter) = team.adopted().map(|adopted| &adopted.charter) else { return Vec::new() };
+    let mut out = Vec::new();
+    for circle in team.review().circles().filter(|circle| circle.is_open()) {
+        let Some((_, phase)) = charter.phase(&circle.phase) else { continue };
+        out.extend(of_circle(team, charter, candidate, circle, asker));
+        for proposal in circle.proposals.iter().filter_map(|name| team.review().proposal(name)) {
+            for (index, rule) in candidate.rules().iter().enumerate() {
+                for subject in gate::again(team, charter, phase, circle, proposal, rule.when) {
+                    out.push(requirement(
+                        candidate,
+                        index,
+                        rule,
+                        RuleMode::Enforce,
+                        &subject,
+                        circle,
+                        asker,
+                        charter,
+                    ));
+                }
+            }
+        }
+    }
+    out
+}
+
 #[allow(clippy::too_many_arguments)] // They are the parts of one sentence: who asks what of whom.
 fn requirement(
     judge: &dyn Judge,
@@ -144,7 +174,9 @@ fn requirement(
     };
     let open = matches!(state, RequirementState::Unsatisfied | RequirementState::Error);
     let (who, command) = if open {
-        (who(rule.owes, subject, confirmer, charter), fill(&rule.remedy, &subject.view))
+        let reviewers = subject.reviewers.iter().copied();
+        let who = who(rule.owes, subject.proposal, reviewers, confirmer, charter);
+        (who, fill(&rule.remedy, &subject.view))
     } else {
         (Vec::new(), String::new())
     };
@@ -162,23 +194,30 @@ fn requirement(
     }
 }
 
-fn who(owes: Owner, subject: &Subject<'_>, confirmer: &MemberName, charter: &Charter) -> Vec<MemberName> {
+/// Whom a rule's owner names, where `by` asks.
+pub(super) fn who<'a>(
+    owes: Owner,
+    proposal: Option<&Proposal>,
+    reviewers: impl Iterator<Item = &'a MemberName>,
+    by: &MemberName,
+    charter: &Charter,
+) -> Vec<MemberName> {
     match owes {
-        Owner::Producer => subject.proposal.map(|proposal| proposal.producer.clone()).into_iter().collect(),
-        Owner::Reviewers => subject.reviewers.iter().map(|member| (*member).clone()).collect(),
-        Owner::Confirmer => vec![confirmer.clone()],
+        Owner::Producer => proposal.map(|proposal| proposal.producer.clone()).into_iter().collect(),
+        Owner::Reviewers => reviewers.cloned().collect(),
+        Owner::Confirmer | Owner::Author => vec![by.clone()],
         Owner::Person => charter.humans().cloned().collect(),
     }
 }
 
 /// One thing that a rule can be asked about.
-struct Subject<'a> {
+pub(super) struct Subject<'a> {
     /// Nothing for the circle itself.
-    name: Option<String>,
-    proposal: Option<&'a Proposal>,
+    pub(super) name: Option<String>,
+    pub(super) proposal: Option<&'a Proposal>,
     /// Who owes where reviewers do: the reviewer or objector in question, or all of the proposal's.
-    reviewers: Vec<&'a MemberName>,
-    view: View,
+    pub(super) reviewers: Vec<&'a MemberName>,
+    pub(super) view: View,
 }
 
 /// Everything in a circle that a rule can be asked about, by kind.
@@ -200,7 +239,6 @@ impl<'a> Subjects<'a> {
         confirmer: &MemberName,
     ) -> Self {
         let review = team.review();
-        let revision = team.adopted().map_or(0, |adopted| adopted.revision);
         let proposals: Vec<&Proposal> =
             circle.proposals.iter().filter_map(|name| review.proposal(name)).collect();
         let views: Vec<Value> = proposals
@@ -209,25 +247,12 @@ impl<'a> Subjects<'a> {
             .collect();
         let participants = review.participants(charter, circle);
         let produces = proposals.iter().any(|proposal| proposal.producer == *confirmer);
-        let manifest = review.manifest(revision, circle);
         let mut base = View::default();
         base.words.insert(
             "confirmer",
             [("name", Value::from(confirmer.as_str())), ("produces", produces.into())].into_iter().collect(),
         );
-        base.words.insert(
-            "circle",
-            [
-                ("name", Value::from(circle.name.as_str())),
-                ("ref", review.circle_ref(revision, circle).to_string().into()),
-                ("phase", circle.phase.as_str().into()),
-                ("dissent", (circle.dissent.as_ref() == Some(&manifest)).into()),
-                ("participants", participants.iter().map(|member| Value::from(member.as_str())).collect()),
-                ("proposals", Value::List(views.clone())),
-            ]
-            .into_iter()
-            .collect(),
-        );
+        base.words.insert("circle", circle_view(team, charter, circle, views.clone()));
         let mut subjects = Self {
             circle: Vec::new(),
             proposals: Vec::new(),
@@ -308,11 +333,29 @@ impl<'a> Subjects<'a> {
             About::Objection => &self.objections,
             About::Check => &self.checks,
             About::Escalation => &self.escalations,
+            About::Text => &[],
         }
     }
 }
 
-fn proposal_view(
+pub(super) fn circle_view(team: &Team, charter: &Charter, circle: &Circle, proposals: Vec<Value>) -> Value {
+    let review = team.review();
+    let revision = team.adopted().map_or(0, |adopted| adopted.revision);
+    let manifest = review.manifest(revision, circle);
+    let participants = review.participants(charter, circle);
+    [
+        ("name", Value::from(circle.name.as_str())),
+        ("ref", review.circle_ref(revision, circle).to_string().into()),
+        ("phase", circle.phase.as_str().into()),
+        ("dissent", (circle.dissent.as_ref() == Some(&manifest)).into()),
+        ("participants", participants.iter().map(|member| Value::from(member.as_str())).collect()),
+        ("proposals", Value::List(proposals)),
+    ]
+    .into_iter()
+    .collect()
+}
+
+pub(super) fn proposal_view(
     charter: &Charter,
     phase: &Phase,
     proposal: &Proposal,

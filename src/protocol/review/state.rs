@@ -648,6 +648,23 @@ pub(super) fn may_stand_in(charter: &Charter, proposal: &Proposal, member: &Memb
 }
 
 impl Circle {
+    /// A circle as it opens.
+    pub(super) fn fresh(name: CircleName, phase: &PhaseName, proposals: Vec<ProposalName>, at: Time) -> Self {
+        Self {
+            name,
+            phase: phase.clone(),
+            unaccepted: proposals.iter().cloned().collect(),
+            proposals,
+            state: CircleState::Open,
+            confirmed: BTreeMap::new(),
+            reopened: 0,
+            decided: 0,
+            dissent: None,
+            completed: None,
+            progress_at: at,
+        }
+    }
+
     /// Whether work in it goes on.
     pub fn is_open(&self) -> bool {
         self.state == CircleState::Open

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::command::{Approve, NamedPlace, Note, Object};
 use super::event::{Approved, Closing, Noted, Objected, ObjectionClosed, Run};
+use super::gate;
 use super::propose::rounds_evidence;
 use super::state::{Objection, Proposal, Version, VoteKind};
 use crate::protocol::answer::Answer;
@@ -26,8 +27,8 @@ struct Ballot<'a> {
 /// Approves a version, unless, in this order: it is unknown, a text is too large, the member doesn't
 /// review it, it is the member's own work, it isn't the current version or has another digest, the
 /// member wasn't shown it, it is withdrawn, the member holds an open objection that this doesn't
-/// resolve, its failing test isn't shown to pass, a place is unknown, the vote changed too often, or
-/// the circle is complete.
+/// resolve, its failing test isn't shown to pass, a place is unknown, the vote changed too often, the
+/// circle is complete, or an approve rule denies.
 pub(in crate::protocol) fn approve(ask: Ask<'_>, command: &Approve) -> Decision {
     let ballot = match find(ask, &command.reference) {
         Ok(ballot) => ballot,
@@ -53,6 +54,8 @@ pub(in crate::protocol) fn approve(ask: Ask<'_>, command: &Approve) -> Decision 
     let mut events = Vec::new();
     check_vote_limit(ask, &ballot, VoteKind::Approve, &mut unmet, &mut events);
     ask.check_circle_open(proposal, &mut unmet);
+    let mut verdict = gate::of_approval(ask, proposal, &ballot.reference, &ballot.lenses, command);
+    verdict.refuse(&mut unmet, &mut events);
     if let Some(rejection) = Rejection::of(unmet) {
         return Decision { events, outcome: Err(rejection) };
     }
@@ -85,6 +88,7 @@ pub(in crate::protocol) fn approve(ask: Ask<'_>, command: &Approve) -> Decision 
         }
         .into(),
     );
+    events.extend(verdict.warned);
     Decision::accept(events, Answer::Approved { reference: ballot.reference, resolved: resolving })
 }
 

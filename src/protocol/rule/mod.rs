@@ -4,11 +4,17 @@
 //! remedies it. Its condition is an expression over a [`View`], the words of which [`view::FIELDS`]
 //! documents. The core makes the view and asks a [`Judge`]; the engine that evaluates expressions
 //! stands outside (`src/judge/`).
+//!
+//! Rules of [`Moment::Text`] are the referee's: they look at the form of what somebody says, refuse
+//! nothing, and have a call-out appended.
 
+pub mod own;
 pub mod view;
 
 use std::fmt;
+use std::sync::Arc;
 
+pub use own::{OwnRule, changes};
 pub use view::{Value, View};
 
 /// When a rule is asked.
@@ -20,6 +26,8 @@ pub enum Moment {
     Approve,
     /// Before a confirmation is accepted.
     Confirm,
+    /// After a text was accepted; it refuses nothing.
+    Text,
 }
 
 /// What a rule looks at: it is asked once for each.
@@ -37,6 +45,8 @@ pub enum About {
     Check,
     /// Each open escalation about the circle or one of its proposals: `circle`, `confirmer`, `escalation`.
     Escalation,
+    /// A text that somebody wrote: `text` alone.
+    Text,
 }
 
 /// Who owes once a rule denies.
@@ -50,6 +60,8 @@ pub enum Owner {
     Confirmer,
     /// A person.
     Person,
+    /// Whoever wrote the text. It is a courtesy: nothing waits for it.
+    Author,
 }
 
 /// A rule, read and checked: it has an owner and a remedy, and its expressions compile.
@@ -103,6 +115,13 @@ pub trait Judge: Send + Sync {
     fn judge(&self, rule: usize, view: &View) -> Judgement;
 }
 
+/// Makes the judge of a team.
+pub trait Rulebook: Send + Sync {
+    /// Judges by the shipped rules and a team's own. An own rule that can't be read stays a rule that denies
+    /// and says so: what a person put in force never falls silent.
+    fn judge(&self, own: &[OwnRule]) -> Arc<dyn Judge>;
+}
+
 /// Fills `{proposal.ref}` and the like from the view. A word that the view does not have stays as
 /// it stands: the loader has refused such a text already.
 pub fn fill(template: &str, view: &View) -> String {
@@ -129,7 +148,33 @@ pub fn fill(template: &str, view: &View) -> String {
 impl About {
     /// Whether it is about one proposal of the circle, so that there is a producer and reviewers.
     pub fn has_proposal(self) -> bool {
-        !matches!(self, Self::Circle | Self::Escalation)
+        !matches!(self, Self::Circle | Self::Escalation | Self::Text)
+    }
+}
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Circle => "circle",
+            Self::Proposal => "proposal",
+            Self::Review => "review",
+            Self::Objection => "objection",
+            Self::Check => "check",
+            Self::Escalation => "escalation",
+            Self::Text => "text",
+        })
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Producer => "producer",
+            Self::Reviewers => "reviewers",
+            Self::Confirmer => "confirmer",
+            Self::Person => "person",
+            Self::Author => "author",
+        })
     }
 }
 
@@ -139,6 +184,7 @@ impl fmt::Display for Moment {
             Self::Propose => "propose",
             Self::Approve => "approve",
             Self::Confirm => "confirm",
+            Self::Text => "text",
         })
     }
 }

@@ -23,7 +23,7 @@ pub enum Value {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
     /// `circle`, `confirmer`, and by what the rule is about `proposal`, `review`, `objection`,
-    /// `check`, `escalation`.
+    /// `check`, `escalation`; by when it is asked `offer`, `approval`, `text`.
     pub words: BTreeMap<&'static str, Value>,
 }
 
@@ -142,6 +142,47 @@ pub const FIELDS: &[(&str, Kind, &str)] = &[
         "whether work waits for the person's decision; of a stall, something overdue or a recovery one is only told",
     ),
     ("escalation.decide", Kind::Text, "the decision that is offered first"),
+    ("offer.version", Kind::Int, "the number that the version would get"),
+    ("offer.by", Kind::Text, "who proposes it"),
+    ("offer.summary", Kind::Text, "what its producer says of it"),
+    ("offer.paths", Kind::Texts, "the paths that it touches"),
+    ("offer.authors", Kind::Texts, "the e-mail addresses of its authors and co-authors"),
+    ("offer.answers", Kind::Texts, "the ids of the objections that it answers"),
+    ("offer.round", Kind::Bool, "whether it follows an objected version"),
+    ("approval.ref", Kind::Text, "the exact reference of the version that is approved"),
+    ("approval.by", Kind::Text, "who approves it"),
+    ("approval.lenses", Kind::Texts, "the lenses that the approval speaks for"),
+    ("approval.checked", Kind::Texts, "the places that it names as checked"),
+    ("approval.ran", Kind::Texts, "the commands that it names as run"),
+    ("approval.resolves", Kind::Texts, "the ids of the objections that it resolves"),
+    ("text.kind", Kind::Text, "\"summary\", \"answer\", \"objection\", \"note\", \"reason\" or \"question\""),
+    ("text.by", Kind::Text, "who wrote it"),
+    ("text.subject", Kind::Text, "what it is about: a version, an objection, an escalation, a circle"),
+    ("text.body", Kind::Text, "its words"),
+    (
+        "text.figures",
+        Kind::Texts,
+        "measured numbers in it: one with a per cent sign, a unit of time, a rate or a factor, such as `40 %` or `3x`",
+    ),
+    (
+        "text.range",
+        Kind::Bool,
+        "whether it gives a range: two numbers with a dash or \"to\" between, \"±\", \"at most\", a percentile",
+    ),
+    (
+        "text.method",
+        Kind::Bool,
+        "whether it says how it was measured: names a command, or a word such as \"measured\", \"median\" or \"runs\"",
+    ),
+    ("text.places", Kind::Int, "places that it names, such as `src/lexer.rs:112`, attached ones included"),
+    ("text.commands", Kind::Int, "commands that it names in backquotes or after `$`, attached ones included"),
+    (
+        "text.totals",
+        Kind::Texts,
+        "sentences that give a total: \"total\", \"sum\", \"overall\", \"in all\" with a number",
+    ),
+    ("text.numbers", Kind::Int, "numbers in it, of whatever kind"),
+    ("text.again", Kind::Text, "the command that says it again, with what is missing"),
 ];
 
 impl From<bool> for Value {

@@ -1,19 +1,16 @@
-//! `countersign demo`: a scripted team plays a whole phase against a real server on a real temporary git
-//! repository. Every line that it shows is a real command, run as shown; one reviewer uses gRPC alone.
+//! Where the demo is played: real git, a real server, and what its members type and call.
 
 use std::fmt::Write as _;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tonic::Request;
 use tonic::transport::{Channel, Endpoint};
 
-use super::Global;
-use super::failure::Failure;
-use super::output::Answer;
+use super::summary::summary;
+use super::{DemoFault, Result, Tell};
 use crate::wire::proto::review_service_client::ReviewServiceClient;
 use crate::wire::{proto, rejection_of};
 
@@ -21,194 +18,30 @@ use crate::wire::{proto, rejection_of};
 const READY_WITHIN: Duration = Duration::from_secs(20);
 
 /// The team's charter.
-const CHARTER: &str = include_str!("demo_charter.toml");
+const CHARTER: &str = include_str!("charter.toml");
 
-/// Why the demo could not be played to its end.
-#[derive(Debug, thiserror::Error)]
-pub enum DemoFault {
-    /// A program that it needs could not be run.
-    #[error("{program} could not be run: {source}")]
-    Program {
-        /// The program.
-        program: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A file could not be written or read.
-    #[error("{path}: {source}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A step went otherwise than it must.
-    #[error("{step} went otherwise than it must: {what}")]
-    Step {
-        /// The command.
-        step: String,
-        /// What came instead.
-        what: String,
-    },
-}
-
-type Result<T> = std::result::Result<T, DemoFault>;
-
-/// Plays a whole review in a temporary folder, and says what happens.
-///
-/// A scripted team plays a phase against a real server on a real git repository. Every line that it
-/// shows is a real command; the folder is left, to look around in.
-#[derive(Debug, clap::Args)]
-pub struct Demo {
-    /// Play in this folder, instead of a fresh temporary one.
-    #[arg(long, value_name = "DIR")]
-    into: Option<PathBuf>,
-}
-
-/// Where the conversation goes while it happens: with `--json`, standard output is for the answer.
-type Tell = fn(&str);
-
-impl Demo {
-    /// Plays the whole phase.
-    pub async fn run(self, global: &Global) -> std::result::Result<Answer, Failure> {
-        let tell: Tell = if global.json {
-            |line| tell(&mut io::stderr(), line)
-        } else {
-            |line| tell(&mut io::stdout(), line)
-        };
-        if let Some(folder) = &self.into
-            && std::fs::read_dir(folder).is_ok_and(|mut held| held.next().is_some())
-        {
-            return Err(Failure::refused(
-                "FOLDER_NOT_EMPTY",
-                format!("{} is not empty", folder.display()),
-                "name a folder that isn't there yet",
-            )
-            .with("path", folder.display().to_string()));
-        }
-        let played = self.play(tell).await;
-        played.map_err(|fault| {
-            let remedy = "git must be installed, and this machine must allow sockets on loopback";
-            Failure::refused("DEMO_FAILED", fault, remedy)
-        })
-    }
-
-    async fn play(&self, tell: Tell) -> Result<Answer> {
-        let began = Instant::now();
-        let mut stage = Stage::set(self.into.as_deref(), tell).await?;
-        let played = play(&mut stage).await;
-        stage.server.stop();
-        played?;
-        let Stage { folder, binary, commands, calls, refused, .. } = &stage;
-        let (folder, binary) = (folder.display(), binary.display());
-        let seconds = began.elapsed().as_secs_f64();
-        let text = format!(
-            "\n{commands} commands and {calls} gRPC calls in {seconds:.1} s; {refused} of them were refused, as \
-             they had to be.\nEverything is left in {folder}. Look around:\n  cd {folder}\n  {binary} verify\n  \
-             {binary} serve &\n  {binary} --as dana status\n"
-        );
-        let told = json!({
-            "folder": folder.to_string(), "commands": commands, "calls": calls, "refused": refused,
-        });
-        Ok(Answer::new(told, text))
-    }
-}
-
-/// A reader that went away (`| head`) is nobody's mistake, and the play goes on to its end.
-fn tell(out: &mut dyn io::Write, line: &str) {
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
-}
-
-async fn play(stage: &mut Stage) -> Result<()> {
-    stage.scene("app produces the parser; it works in its own clone and may not push to main");
-    stage.work("src/parser.rs", "fn parse() { let n: u32 = 4_000_000_000 * 2; }\n", "Streaming parser")?;
-    let v1 = stage
-        .cli("app", &["propose", "parser", "--commit", "HEAD", "--summary", "Streaming parser"])?
-        .text("ref");
-
-    stage.scene("nobody approves what they were not shown");
-    stage.refused_cli("sec", &["approve", &v1, "--checked", "src/parser.rs:1"], "UNREAD_VERSION")?;
-    stage.cli("sec", &["show", "parser@1"])?;
-    stage.grpc_show("parser@1").await?;
-
-    stage.scene("two reviewers, two lenses, two objections");
-    let overflow = ["object", &v1, "8 billion does not fit into u32", "--at", "src/parser.rs:1"];
-    let o1 = stage.cli("sec", &overflow)?.text("objection");
-    let o2 = stage.grpc_object(&v1, "nobody can call it: it returns nothing", "src/parser.rs:1").await?;
-
-    stage.scene("every open objection is read and answered before the work is revised");
-    stage.work("src/parser.rs", "pub fn parse() -> u64 { 4_000_000_000 * 2 }\n", "Wider, and returns it")?;
-    let first_try = ["propose", "parser", "--commit", "HEAD", "--summary", "Wider, and returns it"];
-    stage.refused_cli("app", &first_try, "UNREAD_OBJECTIONS")?;
-    stage.cli("app", &["objections", "parser"])?;
-    let (a1, a2) = (format!("{o1}=u64 now"), format!("{o2}=public, and returns the sum"));
-    let answered = [first_try.as_slice(), &["--answer", a1.as_str(), "--answer", a2.as_str()]].concat();
-    let v2 = stage.cli("app", &answered)?.text("ref");
-
-    stage.scene("an approval speaks of exactly one version: the old one can't be approved any more");
-    stage.refused_cli("sec", &["approve", &v1, "--checked", "src/parser.rs:1"], "STALE_VERSION")?;
-    stage.refused_grpc_approve(&v2, "UNREAD_VERSION").await?;
-    stage.cli("sec", &["show", "parser@2"])?;
-    stage.cli("sec", &["approve", &v2, "--checked", "src/parser.rs:1", "--resolve", &o1])?;
-    stage.grpc_show("parser@2").await?;
-    stage.grpc_approve(&v2, "src/parser.rs:1", &[&o2]).await?;
-
-    stage.scene("app takes it back; the approvals are gone, and it stays away for a while");
-    stage.cli("app", &["withdraw", "parser", "--reason", "the constant wants a name"])?;
-    stage.work(
-        "src/parser.rs",
-        "const LINES: u64 = 4_000_000_000;\n\npub fn parse() -> u64 {\n    LINES * 2\n}\n",
-        "Name the constant",
-    )?;
-    let named = ["propose", "parser", "--commit", "HEAD", "--summary", "Name the constant"];
-    stage.refused_cli("app", &named, "COOLDOWN_ACTIVE")?;
-    stage.wait("the cooldown of the charter: 2 s", Duration::from_millis(2_100)).await;
-    let v3 = stage.cli("app", &named)?.text("ref");
-
-    stage.scene("nobody can say done before everybody was heard");
-    let circle = stage.cli("app", &["status"])?.text("circles.0.ref");
-    stage.refused_cli("app", &["confirm", &circle], "CONFIRM_BLOCKED")?;
-    stage.cli("sec", &["show", "parser@3"])?;
-    stage.cli(
-        "sec",
-        &["approve", &v3, "--checked", "src/parser.rs:1-5", "--ran", "cargo check", "--exit", "0"],
-    )?;
-    stage.grpc_show("parser@3").await?;
-    stage.grpc_approve(&v3, "src/parser.rs:3", &[]).await?;
-
-    stage.scene("all confirm exactly what the circle holds; the last confirmation completes it");
-    stage.cli("app", &["explain", "parser"])?;
-    stage.cli("app", &["confirm", &circle])?;
-    stage.cli("sec", &["confirm", &circle])?;
-    stage.grpc_confirm(&circle).await?;
-    let status = stage.cli("dana", &["status"])?;
-    status.expect("proposals.0.state", "published")?;
-    stage.refused_cli("sec", &["object", &v3, "too late", "--at", "src/parser.rs:1"], "CIRCLE_COMPLETE")?;
-
-    stage.scene("the log proves itself, from its first event to its head");
-    stage.cli("dana", &["log"])?;
-    stage.cli("dana", &["verify"])?;
-    Ok(())
-}
+/// The one rule of its own, and where it stands beside the charter.
+const OWN_RULE: (&str, &str) =
+    ("rules/propose/says-what-changed.toml", include_str!("rules/propose/says-what-changed.toml"));
 
 /// Where the demo is played: a folder with a bare repository, a clone, a server, and its tokens.
-struct Stage {
-    folder: PathBuf,
-    binary: PathBuf,
-    server: Serving,
+pub(super) struct Stage {
+    pub(super) folder: PathBuf,
+    pub(super) binary: PathBuf,
+    pub(super) server: Serving,
     reviews: ReviewServiceClient<Channel>,
     arch: String,
     tell: Tell,
-    commands: u32,
-    calls: u32,
-    refused: u32,
+    pub(super) commands: u32,
+    pub(super) calls: u32,
+    pub(super) refused: u32,
 }
 
 /// A server that this demo started; it ends with it.
-struct Serving(Option<Child>);
+pub(super) struct Serving(Option<Child>);
 
 impl Serving {
-    fn stop(&mut self) {
+    pub(super) fn stop(&mut self) {
         let Some(mut child) = self.0.take() else { return };
         // It is asked first, so that it closes its log in good order.
         let asked = Command::new("sh").args(["-c", &format!("kill -TERM {}", child.id())]).status();
@@ -226,7 +59,7 @@ impl Drop for Serving {
 }
 
 impl Stage {
-    async fn set(into: Option<&Path>, tell: Tell) -> Result<Self> {
+    pub(super) async fn set(into: Option<&Path>, tell: Tell) -> Result<Self> {
         let folder = match into {
             Some(folder) => {
                 std::fs::create_dir_all(folder).map_err(|source| file(folder, source))?;
@@ -251,6 +84,10 @@ impl Stage {
         git(&clone, &["push", "-q", "origin", "main"])?;
         write(&folder.join("charter.toml"), CHARTER)?;
         tell(&indented(CHARTER));
+        let (name, rule) = OWN_RULE;
+        write(&folder.join(name), rule)?;
+        tell(&format!("── a rule of the team's own, {name}"));
+        tell(&indented(rule.split("\n\n").next().unwrap_or(rule)));
 
         show_command(tell, "operator", &["init", "--charter", "charter.toml"]);
         let output = run_in(&binary, &folder, None, &["init", "--charter", "charter.toml"], false)?;
@@ -289,17 +126,17 @@ impl Stage {
         (self.tell)(text.as_ref());
     }
 
-    fn scene(&self, title: &str) {
+    pub(super) fn scene(&self, title: &str) {
         self.say(format!("\n── {title}"));
     }
 
-    async fn wait(&self, what: &str, time: Duration) {
+    pub(super) async fn wait(&self, what: &str, time: Duration) {
         self.say(format!("  … {what}"));
         tokio::time::sleep(time).await;
     }
 
     /// app changes a file in its clone and commits.
-    fn work(&self, path: &str, text: &str, message: &str) -> Result<()> {
+    pub(super) fn work(&self, path: &str, text: &str, message: &str) -> Result<()> {
         let clone = self.folder.join("app");
         write(&clone.join(path), text)?;
         self.say(format!("app$ git commit -am {message:?}    # {path}"));
@@ -308,7 +145,7 @@ impl Stage {
     }
 
     /// Runs a command as a member, shows it with what it printed, and gives its JSON.
-    fn cli(&mut self, member: &str, args: &[&str]) -> Result<Said> {
+    pub(super) fn cli(&mut self, member: &str, args: &[&str]) -> Result<Said> {
         let (said, step) = self.command(member, args)?;
         if said.json["ok"] != Value::Bool(true) {
             return Err(DemoFault::Step { step, what: said.json.to_string() });
@@ -317,7 +154,7 @@ impl Stage {
     }
 
     /// The same, where it must be refused with that code.
-    fn refused_cli(&mut self, member: &str, args: &[&str], code: &str) -> Result<()> {
+    pub(super) fn refused_cli(&mut self, member: &str, args: &[&str], code: &str) -> Result<()> {
         let (said, step) = self.command(member, args)?;
         if said.json["ok"] != Value::Bool(false) || said.json["code"] != code {
             return Err(DemoFault::Step { step, what: said.json.to_string() });
@@ -351,7 +188,7 @@ impl Stage {
         request
     }
 
-    async fn grpc_show(&mut self, subject: &str) -> Result<()> {
+    pub(super) async fn grpc_show(&mut self, subject: &str) -> Result<()> {
         let message = proto::ShowRequest { subject: subject.to_owned(), ..Default::default() };
         let request = self.request("Show", &format!("subject: \"{subject}\""), message);
         let shown = self.reviews.show(request).await.map_err(otherwise("Show"))?.into_inner();
@@ -362,7 +199,7 @@ impl Stage {
         Ok(())
     }
 
-    async fn grpc_object(&mut self, reference: &str, text: &str, at: &str) -> Result<String> {
+    pub(super) async fn grpc_object(&mut self, reference: &str, text: &str, at: &str) -> Result<String> {
         let message = proto::ObjectRequest {
             reference: reference.to_owned(),
             text: text.to_owned(),
@@ -376,14 +213,19 @@ impl Stage {
         Ok(raised.objection)
     }
 
-    async fn grpc_approve(&mut self, reference: &str, checked: &str, resolve: &[&str]) -> Result<()> {
-        let request = self.approval(reference, Some(checked), resolve);
+    pub(super) async fn grpc_approve(
+        &mut self,
+        reference: &str,
+        checked: Option<&str>,
+        resolve: &[&str],
+    ) -> Result<()> {
+        let request = self.approval(reference, checked, resolve);
         let approved = self.reviews.approve(request).await.map_err(otherwise("Approve"))?.into_inner();
         self.say(format!("  {} approved", approved.reference));
         Ok(())
     }
 
-    async fn refused_grpc_approve(&mut self, reference: &str, code: &str) -> Result<()> {
+    pub(super) async fn refused_grpc_approve(&mut self, reference: &str, code: &str) -> Result<()> {
         let request = self.approval(reference, None, &[]);
         let status = match self.reviews.approve(request).await {
             Err(status) => status,
@@ -429,7 +271,7 @@ impl Stage {
         self.request("Approve", &shown, message)
     }
 
-    async fn grpc_confirm(&mut self, reference: &str) -> Result<()> {
+    pub(super) async fn grpc_confirm(&mut self, reference: &str) -> Result<()> {
         let message = proto::ConfirmRequest { reference: reference.to_owned(), ..Default::default() };
         let request = self.request("Confirm", &format!("reference: \"{reference}\""), message);
         let confirmed = self.reviews.confirm(request).await.map_err(otherwise("Confirm"))?.into_inner();
@@ -443,18 +285,18 @@ impl Stage {
 }
 
 /// What a command answered.
-struct Said {
+pub(super) struct Said {
     json: Value,
     step: String,
 }
 
 impl Said {
     /// The text at a dotted path.
-    fn text(&self, path: &str) -> String {
+    pub(super) fn text(&self, path: &str) -> String {
         self.at(path).and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
-    fn expect(&self, path: &str, wanted: &str) -> Result<()> {
+    pub(super) fn expect(&self, path: &str, wanted: &str) -> Result<()> {
         let found = self.text(path);
         if found == wanted {
             return Ok(());
@@ -469,66 +311,6 @@ impl Said {
             Err(_) => value.get(part),
         })
     }
-}
-
-/// The parts of an answer that tell the story.
-fn summary(verb: &str, json: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    if json["ok"] == Value::Bool(false) {
-        let mut out = format!("refused {}: {}", text(&json["code"]), text(&json["message"]));
-        let violations = json["violations"].as_array().map(Vec::as_slice).unwrap_or_default();
-        for violation in violations.iter().skip(1) {
-            let _ = write!(out, "\n  also {}: {}", text(&violation["code"]), text(&violation["message"]));
-        }
-        let _ = write!(out, "\n{}", text(&json["remedy"]));
-        return out;
-    }
-    let each = |path: &str, line: &dyn Fn(&Value) -> String| -> String {
-        let items = json[path].as_array().map(Vec::as_slice).unwrap_or_default();
-        items.iter().map(line).collect::<Vec<_>>().join("\n")
-    };
-    let mut out = match verb {
-        "propose" | "approve" => text(&json["ref"]),
-        "show" => format!("{} is {}", text(&json["ref"]), text(&json["state"])),
-        "object" => format!("{} on {}", text(&json["objection"]), text(&json["ref"])),
-        "objections" => each("objections", &|objection| {
-            format!("{} by {}: {}", text(&objection["id"]), text(&objection["by"]), text(&objection["text"]))
-        }),
-        "withdraw" => {
-            format!("withdrawn until {}; {} flips left", text(&json["cooldown_until"]), json["flips_left"])
-        }
-        "confirm" => match json["complete"].as_bool() {
-            Some(true) => "complete".to_owned(),
-            _ => format!("confirmed; waiting for {}", each("waiting_for", &text).replace('\n', ", ")),
-        },
-        "explain" => each("requirements", &|requirement| {
-            format!("{:15} {}", text(&requirement["state"]), text(&requirement["name"]))
-        }),
-        "status" => {
-            let circles =
-                each("circles", &|circle| format!("{} is {}", text(&circle["ref"]), text(&circle["state"])));
-            let owed = each("obligations", &|owed| {
-                format!("{} owes: {} {}", text(&owed["member"]), text(&owed["kind"]), text(&owed["subject"]))
-            });
-            let proposals = each("proposals", &|proposal| {
-                format!("{} is {}", text(&proposal["name"]), text(&proposal["state"]))
-            });
-            [circles, proposals, owed]
-                .into_iter()
-                .filter(|part| !part.is_empty())
-                .collect::<Vec<_>>()
-                .join("\n")
-        }
-        "log" => format!("{} events", json["events"].as_array().map_or(0, Vec::len)),
-        _ => "ok".to_owned(),
-    };
-    let woke = json["woke"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let heard: Vec<String> =
-        woke.iter().map(|wake| format!("{} ({})", text(&wake["member"]), text(&wake["outcome"]))).collect();
-    if !heard.is_empty() {
-        let _ = write!(out, "\nnow they owe something: {}", heard.join(", "));
-    }
-    out
 }
 
 fn show_command(tell: Tell, member: &str, args: &[&str]) {
