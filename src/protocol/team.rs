@@ -1,5 +1,6 @@
 //! A team: its charter, its review, its escalations, and the questions that can be put to them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::adoption::{self, Revise};
@@ -16,7 +17,7 @@ use super::ownership::Ownership;
 use super::recovery::Recoveries;
 use super::rejection::{Rejection, Violation};
 use super::review::{self, Circle, Review};
-use super::rule::Judge;
+use super::rule::{Judge, OwnRule};
 use super::time::Time;
 
 /// The charter in force.
@@ -30,6 +31,8 @@ pub struct Adopted {
     pub text: Arc<str>,
     /// What it was read as.
     pub charter: Charter,
+    /// The team's own rules, by id.
+    pub rules: Arc<[OwnRule]>,
 }
 
 /// Put a first charter in force, as the operator.
@@ -41,6 +44,8 @@ pub struct Adopt {
     pub digest: Digest,
     /// What it was read as.
     pub charter: Charter,
+    /// The team's own rules, by id: read and tried by whoever asks.
+    pub rules: Vec<OwnRule>,
 }
 
 /// What may be asked of a team.
@@ -132,6 +137,8 @@ pub struct Team {
     escalations: Escalations,
     deadlines: Deadlines,
     recoveries: Recoveries,
+    /// How often each rule called out.
+    called_out: BTreeMap<String, u64>,
 }
 
 impl Team {
@@ -173,6 +180,11 @@ impl Team {
     /// How often each recovery patch fired.
     pub fn recoveries(&self) -> &Recoveries {
         &self.recoveries
+    }
+
+    /// How often a rule called out.
+    pub fn called_out(&self, rule: &str) -> u64 {
+        self.called_out.get(rule).copied().unwrap_or(0)
     }
 
     pub(super) fn deadlines(&self) -> &Deadlines {
@@ -273,6 +285,7 @@ impl Team {
             Event::EscalationReminded(reminded) => self.escalations.reminded(at, reminded),
             Event::RecoveryFired(fired) => self.recoveries.fired(fired),
             Event::ServerResumed(resumed) => self.deadlines.resumed(resumed),
+            Event::CalledOut(called) => *self.called_out.entry(called.rule.clone()).or_default() += 1,
             _ => {}
         }
         if let Some(adopted) = &self.adopted {
@@ -338,7 +351,16 @@ impl Team {
     fn decisions_owed(&self, charter: &Charter, owed: &mut Vec<Obligation>) {
         for escalation in self.escalations.open() {
             let id = escalation.opened.id;
+            let proposal = escalation.opened.proposal.as_ref().and_then(|name| self.review.proposal(name));
             for human in charter.humans() {
+                // Nobody is told to overrule an objection to own work, which would be refused.
+                let own = proposal.is_some_and(|proposal| {
+                    let current = proposal.current();
+                    current.is_some_and(|current| proposal.own_work(charter, current, human).is_some())
+                });
+                let mut decisions = escalation.opened.cause.decisions().iter();
+                let decision =
+                    decisions.find(|decision| !own || **decision != escalation::Decision::Overrule);
                 owed.push(Obligation {
                     id: format!("decide:{id}"),
                     member: human.clone(),
@@ -348,7 +370,7 @@ impl Team {
                     due: deadline(escalation.opened_at, charter.limits.answer_within),
                     command: format!(
                         "countersign escalations answer {id} --decide {} --reason TEXT",
-                        escalation.opened.cause.decisions()[0]
+                        decision.unwrap_or(&escalation.opened.cause.decisions()[0])
                     ),
                 });
             }
@@ -415,6 +437,7 @@ fn first_charter(adopt: &Adopt) -> Decision {
         reason: None,
         text: adopt.text.clone(),
         charter: adopt.charter.clone(),
+        rules: adopt.rules.clone(),
     };
     // A checked charter has a first phase.
     let opened = adopt.charter.phases.first().map(|phase| PhaseOpened { phase: phase.name.clone() });
