@@ -20,7 +20,7 @@ use support::coordinated::Coordinated;
 use support::play;
 
 /// As many as fit into about a minute on two cores with the profile of the tests; `./prove` runs a million.
-const SEEDS: u64 = 600;
+const SEEDS: u64 = 340;
 const STEPS: usize = 250;
 
 /// With a server in it each step passes through two threads, and is stored.
