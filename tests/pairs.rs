@@ -4,25 +4,69 @@
 //! says, for each state, what a command alone gets there, and what it gets instead after each other
 //! command. Beside it stand the laws that hold for every step, whatever the table says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::path::Path;
 
 use countersign::judge::CelJudge;
 use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
-use countersign::protocol::escalation::{Cause, Escalate};
-use countersign::protocol::name::{Actor, Digest, MemberName, Seq};
+use countersign::protocol::deadline::ServerResumed;
+use countersign::protocol::escalation::{self, Cause, Escalate, ReportSent};
+use countersign::protocol::name::{Actor, Digest, EscalationId, MemberName, Seq};
 use countersign::protocol::review::{
     Approve, Circle, CircleState, Confirm, Note, Object, Overrule, Proposal, Propose, PublishFailure, Read,
-    ReadObjections, ReportPublish, RequirementState, Resolve, Run, SETTLED_BY_STATE, VoteKind, Withdraw,
-    plainly_met, requirement,
+    ReadObjections, ReportCheck, ReportPublish, RequirementState, Resolve, Run, SETTLED_BY_STATE, VoteKind,
+    Withdraw, plainly_met, requirement,
 };
 use countersign::protocol::rule::Rule;
 use countersign::protocol::time::{Span, Time};
-use countersign::protocol::{Adopt, Command, Event, Team, adoption, charter};
+use countersign::protocol::{Adopt, Command, Effect, Event, Team, adoption, charter};
 use sha2::{Digest as _, Sha256};
 
 const CHARTER: &str = include_str!("plays/charters/solo.toml");
 const TIGHT: &str = include_str!("plays/charters/tight.toml");
+
+/// What the stages add to the solo team: a check, so that one can be reported, and a way to persons.
+const MORE: &str = "[checks]\nrequired = [\"ci\"]\n[channels.ops]\ncommand = \"notify\"\n";
+
+/// What stands above the page.
+const MADE: &str =
+    "<!-- Made from the code by tests/pairs.rs; UPDATE=1 cargo test --test pairs rewrites it. -->\n";
+
+macro_rules! verbs {
+    ($($pattern:pat => $verb:literal,)*) => {
+        /// Every verb that the core has: a further one doesn't compile before it stands here.
+        const VERBS: &[&str] = &[$($verb,)*];
+
+        fn verb(command: &Command) -> &'static str {
+            match command {
+                $($pattern => $verb,)*
+            }
+        }
+    };
+}
+
+verbs! {
+    Command::Adopt(_) => "adopt the first charter",
+    Command::Revise(_) => "adopt another charter",
+    Command::Propose(_) => "propose",
+    Command::Read(_) => "read",
+    Command::ReadObjections(_) => "read objections",
+    Command::Approve(_) => "approve",
+    Command::Object(_) => "object",
+    Command::Note(_) => "note",
+    Command::Resolve(_) => "resolve",
+    Command::Overrule(_) => "overrule",
+    Command::Withdraw(_) => "withdraw",
+    Command::ReportCheck(_) => "report a check",
+    Command::Confirm(_) => "confirm",
+    Command::ReportPublish(_) => "report on publishing",
+    Command::Escalate(_) => "escalate",
+    Command::AnswerEscalation(_) => "answer an escalation",
+    Command::ReportSent(_) => "report news as sent",
+    Command::TimePassed => "time passes",
+    Command::ResumeServer(_) => "a server is back",
+}
 
 /// One command of the cast: its name in the table, who gives it, and what it asks for.
 #[derive(Clone)]
@@ -262,6 +306,28 @@ impl Stage {
             line(name, who, Command::Confirm(Confirm { reference: reference.clone() }));
         }
         line("dana adopts", "dana", self.revise());
+        line("the operator adopts", ":operator", self.adopt());
+        if let Some(current) = proposal.current() {
+            for (name, exit) in [("arch reports a pass", Some(0)), ("arch reports a failure", Some(1))] {
+                let (reference, output) = (current.reference(&proposal.name), None);
+                let check = ReportCheck { reference, name: "ci".to_owned(), exit, output };
+                line(name, "arch", Command::ReportCheck(check));
+            }
+        }
+        for (escalation, decision, name) in self.asked() {
+            let (member, reviewer, reason) = (None, None, "decided".to_owned());
+            let answer = escalation::Answer { escalation, decision, member, reviewer, reason };
+            line(name, "dana", Command::AnswerEscalation(answer));
+        }
+        if let Some(Effect::Notify { escalation, level, channel }) =
+            self.team.effects().into_iter().find(|effect| matches!(effect, Effect::Notify { .. }))
+        {
+            let sent = ReportSent { escalation, level, channel };
+            line("the server tells dana", ":server", Command::ReportSent(sent));
+        }
+        line("time passes", ":server", Command::TimePassed);
+        let resumed = ServerResumed { from: self.team.at(), to: self.now };
+        line("the server is back", ":server", Command::ResumeServer(resumed));
         let (subject, text) = ("parser".to_owned(), "who decides?".to_owned());
         line("arch escalates", "arch", Command::Escalate(Escalate { subject, text }));
         if circle.state == CircleState::Complete {
@@ -277,6 +343,24 @@ impl Stage {
             }
         }
         lines
+    }
+
+    /// The first charter, once more.
+    fn adopt(&self) -> Command {
+        let adopted = self.team.adopted().unwrap();
+        let (text, digest) = (adopted.text.to_string(), adopted.digest.clone());
+        Command::Adopt(Box::new(Adopt { text, digest, charter: adopted.charter.clone(), rules: Vec::new() }))
+    }
+
+    /// What a person may decide of the first thing that waits for it.
+    fn asked(&self) -> Vec<(EscalationId, escalation::Decision, &'static str)> {
+        let Some(first) = self.team.escalations().open().next() else { return Vec::new() };
+        vec![
+            (first.opened.id, escalation::Decision::Dismiss, "dana dismisses"),
+            (first.opened.id, escalation::Decision::Extend, "dana gives more time"),
+            (first.opened.id, escalation::Decision::DropDeliverable, "dana drops the parser"),
+            (first.opened.id, escalation::Decision::ClosePhase, "dana closes the phase"),
+        ]
     }
 
     /// The charter in force, with a limit more.
@@ -346,7 +430,10 @@ fn object(reference: &str) -> Command {
 
 /// Every stage of a small team's work, by the accepted commands that lead there from the one before.
 fn stages(judge: &CelJudge) -> Vec<(&'static str, Stage)> {
-    let opened = Stage::open(judge, CHARTER);
+    let opened = Stage::open(
+        judge,
+        &format!("{MORE}{}", CHARTER.replace("kind = \"human\"", "kind = \"human\"\nnotify = [\"ops\"]")),
+    );
     let after = |stage: &Stage, names: &[&str]| {
         let mut stage = stage.clone();
         stage.play(judge, names);
@@ -360,7 +447,9 @@ fn stages(judge: &CelJudge) -> Vec<(&'static str, Stage)> {
     let revision = Line { name: "app revises", who: actor("app"), command: answered.propose("revised") };
     assert_eq!(answered.take(judge, &revision), "ok");
     answered.play(judge, &["sec reads", "arch reads"]);
-    let accepted = after(&read, &["sec approves", "arch approves"]);
+    let unchecked = after(&read, &["sec approves", "arch approves"]);
+    let accepted = after(&unchecked, &["arch reports a pass"]);
+    let escalated = after(&accepted, &["arch escalates"]);
     let confirmed = after(&accepted, &["app confirms", "arch confirms"]);
     let complete = after(&confirmed, &["sec confirms"]);
     let withdrawn = after(&read, &["app withdraws"]);
@@ -372,11 +461,15 @@ fn stages(judge: &CelJudge) -> Vec<(&'static str, Stage)> {
         ("read, and nobody has voted", read),
         ("sec objects, arch approves", objected),
         ("answered by a version that both have read", answered),
+        ("approved by all, and the check is not reported", unchecked),
         ("accepted", accepted.clone()),
+        ("accepted, and a person is asked", escalated.clone()),
         ("confirmed by all but sec", confirmed),
         ("complete, not yet published", complete.clone()),
         ("published", after(&complete, &["the server publishes"])),
         ("reopened: it could not be published", after(&complete, &["the server can't publish"])),
+        ("dropped by a person", after(&escalated, &["dana drops the parser"])),
+        ("closed by a person", after(&escalated, &["dana closes the phase"])),
         ("withdrawn, cooling down", withdrawn),
         ("withdrawn, cooled down", cooled),
     ]
@@ -385,31 +478,24 @@ fn stages(judge: &CelJudge) -> Vec<(&'static str, Stage)> {
 #[test]
 fn every_two_commands_in_both_orders() {
     let judge = CelJudge::shipped();
-    let mut table = String::new();
+    let mut page = format!("{MADE}\n{PREFACE}");
     for (title, stage) in stages(&judge) {
         let cast = stage.cast();
         let alone: Vec<&str> = cast.iter().map(|line| stage.clone().take(&judge, line)).collect();
-        let _ = writeln!(table, "## {title}\n");
-        for (line, outcome) in cast.iter().zip(&alone) {
-            let _ = writeln!(table, "{}: {outcome}", line.name);
-        }
-        table.push('\n');
+        // By the second command: its other outcomes, with what came before them.
+        let mut instead: Vec<BTreeMap<&str, Vec<&str>>> = vec![BTreeMap::new(); cast.len()];
         for (first, first_alone) in cast.iter().zip(&alone) {
             let mut left = stage.clone();
             left.take(&judge, first);
             let untouched = format!("{:?}", left.team) == format!("{:?}", stage.team);
-            for (second, second_alone) in cast.iter().zip(&alone) {
+            for (index, (second, second_alone)) in cast.iter().zip(&alone).enumerate() {
                 let mut both = left.clone();
                 let outcome = both.take(&judge, second);
                 if untouched {
                     assert_eq!(outcome, *second_alone, "{} after {}", second.name, first.name);
                 }
                 if outcome != *second_alone {
-                    let _ = writeln!(
-                        table,
-                        "after {}, {}: {outcome}, not {second_alone}",
-                        first.name, second.name
-                    );
+                    instead[index].entry(outcome).or_default().push(first.name);
                 }
                 let votes = |line: &Line| matches!(line.command, Command::Approve(_) | Command::Read(_));
                 if votes(first) && votes(second) && first.who != second.who {
@@ -424,9 +510,73 @@ fn every_two_commands_in_both_orders() {
                 }
             }
         }
-        table.push('\n');
+        let _ = writeln!(page, "\n## {title}\n\n| command | alone | otherwise |\n| --- | --- | --- |");
+        for ((line, outcome), instead) in cast.iter().zip(&alone).zip(instead) {
+            let told = |(outcome, after): (&str, Vec<&str>)| {
+                format!("{} after: {}", shown(outcome), after.join(", "))
+            };
+            let instead: Vec<String> = instead.into_iter().map(told).collect();
+            let _ = writeln!(page, "| {} | {} | {} |", line.name, shown(outcome), instead.join("; "));
+        }
     }
-    insta::assert_snapshot!("pairs", table);
+    compare("docs/reference/pairs.md", &page);
+}
+
+fn shown(outcome: &str) -> String {
+    if outcome == "ok" { outcome.to_owned() } else { format!("`{outcome}`") }
+}
+
+const PREFACE: &str = "# Pairs of commands
+
+Races are decided by the log: of any two commands, in either order, the second meets what the first left. For each
+state of a small team's work this says what each command comes to alone, and what it comes to instead right after
+another one. What isn't said changes nothing: after every other command of the same table it comes to the same as
+alone. The references are those of the state: who speaks of a version that another command replaced speaks of an old
+one. `ok` is accepted; everything else is the first code of the refusal.
+";
+
+/// Compares with the page, or rewrites it.
+fn compare(name: &str, page: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, page).unwrap();
+    }
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    let differs = known.lines().zip(page.lines()).find(|(known, made)| known != made);
+    assert!(known == page, "{name} differs from the code (UPDATE=1 rewrites it): {differs:#?}");
+}
+
+#[test]
+fn the_table_has_every_verb_and_no_state_is_left_out() {
+    let judge = CelJudge::shipped();
+    let stages = stages(&judge);
+    let casts = stages.iter().flat_map(|(_, stage)| stage.cast());
+    let played: BTreeSet<&str> = casts.map(|line| verb(&line.command)).collect();
+    let missing: Vec<&&str> = VERBS.iter().filter(|verb| !played.contains(*verb)).collect();
+    assert!(missing.is_empty(), "in no state somebody tries to {missing:?}");
+    let known: BTreeSet<&str> = stages
+        .iter()
+        .flat_map(|(_, stage)| {
+            let review = stage.team.review();
+            review.proposals().chain(review.dropped()).map(|known| review.proposal_state(known).as_str())
+        })
+        .collect();
+    let states = [
+        "accepted",
+        "closed",
+        "complete",
+        "dropped",
+        "objected",
+        "published",
+        "to-deliver",
+        "under-review",
+        "withdrawn",
+    ];
+    assert_eq!(
+        known.into_iter().collect::<Vec<_>>(),
+        states,
+        "states of the proposal in which pairs are tried"
+    );
 }
 
 /// What happened since, whatever the order.

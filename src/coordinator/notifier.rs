@@ -65,14 +65,16 @@ pub struct Failing {
 /// What is known of deliveries in this process.
 #[derive(Debug, Default)]
 pub(super) struct Deliveries {
-    failing: BTreeMap<(EscalationId, String), Failing>,
+    /// Each with the level that fails: a later one takes the place of the one before it.
+    failing: BTreeMap<(EscalationId, String), (u32, Failing)>,
     /// What was sent, also where the log does not know it yet: a full disk must not send it again.
     sent: BTreeSet<(EscalationId, u32, String)>,
 }
 
 impl Deliveries {
     pub(super) fn failing(&self) -> BTreeMap<(EscalationId, String), Failing> {
-        self.failing.clone()
+        let failing = self.failing.iter().map(|(of, (_, failing))| (of.clone(), failing.clone()));
+        failing.collect()
     }
 
     pub(super) fn was_sent(&self, id: EscalationId, level: u32, channel: &str) -> bool {
@@ -80,19 +82,31 @@ impl Deliveries {
     }
 
     pub(super) fn sent(&mut self, id: EscalationId, level: u32, channel: &str) {
-        self.failing.remove(&(id, channel.to_owned()));
+        self.dropped(id, level, channel);
         self.sent.insert((id, level, channel.to_owned()));
     }
 
-    /// It is not to be sent any longer.
-    pub(super) fn dropped(&mut self, id: EscalationId, channel: &str) {
-        self.failing.remove(&(id, channel.to_owned()));
+    /// It is not to be sent any longer. What fails at a later level goes on failing.
+    pub(super) fn dropped(&mut self, id: EscalationId, level: u32, channel: &str) {
+        let of = (id, channel.to_owned());
+        if self.failing.get(&of).is_some_and(|(failing, _)| *failing <= level) {
+            self.failing.remove(&of);
+        }
     }
 
     /// Records a failure; when to try again.
-    pub(super) fn failed(&mut self, id: EscalationId, channel: &str, why: String, now: Time) -> Time {
+    pub(super) fn failed(
+        &mut self,
+        id: EscalationId,
+        level: u32,
+        channel: &str,
+        why: String,
+        now: Time,
+    ) -> Time {
         let known = self.failing.entry((id, channel.to_owned()));
-        let failing = known.or_insert(Failing { attempts: 0, why: String::new(), next_at: now });
+        let (of, failing) =
+            known.or_insert((level, Failing { attempts: 0, why: String::new(), next_at: now }));
+        *of = level.max(*of);
         let doubled = PAUSE.0.saturating_mul(1 << failing.attempts.min(20));
         failing.attempts += 1;
         failing.why = why;
@@ -111,12 +125,24 @@ mod tests {
         let id = EscalationId(1);
         let mut waits = Vec::new();
         for _ in 0..12 {
-            waits.push(deliveries.failed(id, "ops", "no".to_owned(), Time(0)).0 / 1_000_000);
+            waits.push(deliveries.failed(id, 0, "ops", "no".to_owned(), Time(0)).0 / 1_000_000);
         }
         assert_eq!(waits[..5], [2, 4, 8, 16, 32]);
         assert_eq!(waits[11], 600);
         assert_eq!(deliveries.failing()[&(id, "ops".to_owned())].attempts, 12);
         deliveries.sent(id, 0, "ops");
         assert!(deliveries.failing().is_empty() && deliveries.was_sent(id, 0, "ops"));
+    }
+
+    #[test]
+    fn what_is_not_to_be_sent_any_longer_hides_no_reminder_that_fails() {
+        let mut deliveries = Deliveries::default();
+        let id = EscalationId(1);
+        deliveries.failed(id, 0, "ops", "no".to_owned(), Time(0));
+        deliveries.failed(id, 1, "ops", "still no".to_owned(), Time(0));
+        deliveries.dropped(id, 0, "ops");
+        assert_eq!(deliveries.failing()[&(id, "ops".to_owned())].why, "still no");
+        deliveries.dropped(id, 1, "ops");
+        assert!(deliveries.failing().is_empty());
     }
 }

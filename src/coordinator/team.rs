@@ -444,9 +444,10 @@ impl Task {
     /// What is late by now came before whatever is asked now: the team decides what comes of it, once it
     /// knows in which time no server ran.
     async fn pass_time(&mut self) {
+        // As it is before the first stretch is told: that is told now, and later than all of them.
+        let last = self.shared.team.read().expect(UNPOISONED).at();
         for (from, to) in self.shared.clock.gaps(self.gaps_told) {
             self.gaps_told = to;
-            let last = self.shared.team.read().expect(UNPOISONED).at();
             let resumed =
                 ServerResumed { from: (from + self.shared.ahead).max(last), to: to + self.shared.ahead };
             self.ask_itself(Command::ResumeServer(resumed)).await;
@@ -509,6 +510,8 @@ impl Task {
         self.epoch = epoch;
         self.unreadable = false;
         self.recent = Recent::default();
+        // That no server ran was perhaps among what wasn't stored; what the log knows of it isn't told twice.
+        self.gaps_told = Time(i64::MIN);
         self.performing.clear();
         self.perform_effects();
         None
@@ -737,7 +740,7 @@ impl Performing {
                 return report();
             }
             let Some(notice) = self.notice(effect, escalation, level, channel) else {
-                deliveries().dropped(escalation, channel);
+                deliveries().dropped(escalation, level, channel);
                 return None;
             };
             let Err(why) = self.notifier.send(&notice).await else {
@@ -745,7 +748,7 @@ impl Performing {
                 return report();
             };
             tracing::warn!(team = %self.team, %escalation, channel, why, "the news was not taken");
-            let again = deliveries().failed(escalation, channel, why, self.shared.clock.now());
+            let again = deliveries().failed(escalation, level, channel, why, self.shared.clock.now());
             self.shared.clock.wait_until(again).await;
         }
         None

@@ -374,7 +374,16 @@ impl Team {
     fn decisions_owed(&self, charter: &Charter, owed: &mut Vec<Obligation>) {
         for escalation in self.escalations.open() {
             let id = escalation.opened.id;
+            let proposal = escalation.opened.proposal.as_ref().and_then(|name| self.review.proposal(name));
             for human in charter.humans() {
+                // Nobody is told to overrule an objection to own work, which would be refused.
+                let own = proposal.is_some_and(|proposal| {
+                    let current = proposal.current();
+                    current.is_some_and(|current| proposal.own_work(charter, current, human).is_some())
+                });
+                let mut decisions = escalation.opened.cause.decisions().iter();
+                let decision =
+                    decisions.find(|decision| !own || **decision != escalation::Decision::Overrule);
                 owed.push(Obligation {
                     id: format!("decide:{id}"),
                     member: human.clone(),
@@ -384,7 +393,7 @@ impl Team {
                     due: deadline(escalation.opened_at, charter.limits.answer_within),
                     command: format!(
                         "countersign escalations answer {id} --decide {} --reason TEXT",
-                        escalation.opened.cause.decisions()[0]
+                        decision.unwrap_or(&escalation.opened.cause.decisions()[0])
                     ),
                 });
             }

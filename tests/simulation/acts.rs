@@ -13,9 +13,12 @@ use countersign::protocol::name::{
 use countersign::protocol::review::{
     self, Circle, CircleState, NamedPlace, Proposal, PublishFailure, Run, Version,
 };
-use countersign::protocol::{Adopt, Command, Effect, ObligationKind, Team};
+use countersign::protocol::{Adopt, Command, Effect, ObligationKind, Team, charter};
+use sha2::{Digest as _, Sha256};
 
+use super::charters;
 use super::oracle::Verdict;
+use super::step::Comeback;
 use super::world::World;
 
 /// More than any text may have here.
@@ -62,14 +65,20 @@ impl World<'_> {
                 last = last.min(self.seen.steps + STEPS_AFTER);
             }
             match self.dice.below(100) {
-                0..55 => self.discharge(&tempers)?,
+                0 => self.adopt()?,
+                1..55 => self.discharge(&tempers)?,
                 55..88 => self.try_something()?,
+                88..98 if self.served.is_some() => self.crowd()?,
                 88..98 => self.publish()?,
-                _ if self.dice.percent(20) => self.restart()?,
+                _ if self.dice.percent(20) => {
+                    let comeback = self.comeback();
+                    self.restart(comeback)?;
+                }
                 _ => {}
             }
         }
-        self.restart()?;
+        self.restart(Comeback { in_order: true, jump: 0 })?;
+        self.rests()?;
         self.seen.finished += usize::from(self.is_finished());
         Ok(())
     }
@@ -181,8 +190,9 @@ impl World<'_> {
             Command::ReportPublish(report) => Some(report.circle.clone()),
             _ => None,
         };
-        let reference =
-            circle.and_then(|name| review.circle(&name)).map(|circle| review.circle_ref(1, circle));
+        let revision = self.revision();
+        let circle = circle.and_then(|name| review.circle(&name));
+        let reference = circle.map(|circle| review.circle_ref(revision, circle));
         match reference {
             Some(reference) if self.dice.percent(60) => self.confirm(reference),
             _ => Ok(()),
@@ -203,6 +213,9 @@ impl World<'_> {
 
     /// The server does what it owes the world, or reports what is long past.
     fn publish(&mut self) -> Verdict {
+        if self.served.is_some() {
+            return Ok(());
+        }
         let effects = self.team.effects();
         let (circle, mut manifest) = match self.dice.pick(&effects).cloned() {
             None => return Ok(()),
@@ -237,7 +250,7 @@ impl World<'_> {
         if failed { self.hurry(&command) } else { Ok(()) }
     }
 
-    fn command(&mut self, member: &MemberName) -> Command {
+    pub fn command(&mut self, member: &MemberName) -> Command {
         match self.dice.below(100) {
             0..14 => Command::Propose(Box::new(self.propose(member))),
             14..24 => Command::Read(review::Read { subject: self.subject() }),
@@ -320,33 +333,37 @@ impl World<'_> {
         }
     }
 
-    /// The charter in force with other limits.
+    /// The charter in force, changed.
     fn revise(&mut self) -> Command {
         let adopted = self.team.adopted().expect("a world begins with its charter");
-        let mut charter = adopted.charter.clone();
-        charter.limits.rounds = 1 + self.dice.below(4) as u32;
-        charter.limits.vote_changes = 1 + self.dice.below(4) as u32;
-        charter.limits.withdraw_flips = 1 + self.dice.below(3) as u32;
-        let text = format!("{}\n# {}", adopted.text, self.seen.steps);
-        let digest = Digest::of_bytes([self.seen.steps as u8; 32]);
+        let changed = charters::changed(&mut self.dice, &adopted.charter);
+        let text = format!("# {}\n{}", self.seen.steps, charters::text(&changed));
+        let digest = Digest::of_bytes(Sha256::digest(&text).into());
+        let charter = charter::parse("charter.toml", &text);
         Command::Revise(Box::new(Revise {
             text,
             digest,
-            charter: Ok(charter),
+            charter,
             rules: Vec::new(),
             refused: Vec::new(),
             reason: self.text(),
         }))
     }
 
+    /// A person puts another charter in force.
+    fn adopt(&mut self) -> Verdict {
+        let adopted = self.team.adopted().expect("a world begins with its charter");
+        let humans: Vec<MemberName> = adopted.charter.humans().cloned().collect();
+        let Some(person) = self.dice.pick(&humans).cloned() else { return Ok(()) };
+        let command = self.revise();
+        self.perform(&Actor::Member(person), &command).map(drop)
+    }
+
     fn propose(&mut self, member: &MemberName) -> review::Propose {
         let name = self.proposal_name(member);
         let mut offer = self.fresh_version(name.clone(), BTreeMap::new());
-        if self.dice.percent(45) {
-            // One of few contents: it comes back, changed or not.
-            let content = format!("{name} content {}", self.dice.below(4));
-            offer.artifact = self.artifact(&content);
-        }
+        // One of few contents: it comes back, changed or not.
+        let again = self.dice.percent(45).then(|| self.dice.below(4));
         let open: Vec<ObjectionId> = self.team.review().proposal(&name).map_or(Vec::new(), |proposal| {
             let unclosed = proposal.objections.iter().filter(|objection| objection.closed.is_none());
             unclosed.map(|objection| objection.id).collect()
@@ -400,6 +417,9 @@ impl World<'_> {
             facts.paths.sort();
             facts.paths.dedup();
         }
+        // What it touches is part of what it is.
+        let content = again.map_or_else(|| format!("fresh {:?}", offer.artifact), |few| few.to_string());
+        offer.artifact = self.artifact(&format!("{name} content {content} in {:?}", facts.paths));
         let summary = if self.dice.percent(97) { "more" } else { LONG };
         review::Propose { facts, summary: summary.to_owned(), ..offer }
     }
@@ -591,8 +611,9 @@ impl World<'_> {
 
     /// A circle as it is, as it was, or as it never was.
     fn circle_ref(&mut self) -> CircleRef {
-        let review = self.team.review();
-        let current: Vec<CircleRef> = review.circles().map(|circle| review.circle_ref(1, circle)).collect();
+        let (review, revision) = (self.team.review(), self.revision());
+        let current: Vec<CircleRef> =
+            review.circles().map(|circle| review.circle_ref(revision, circle)).collect();
         let among = if self.dice.percent(75) { &current } else { &self.old_refs };
         let mut reference = self.dice.pick(among).cloned().expect("a world begins with an open phase");
         if self.dice.percent(4) {

@@ -5,7 +5,7 @@ use countersign::protocol::review::NamedPlace;
 use countersign::protocol::time::Time;
 use countersign::protocol::{Command, Decision, Event, Violation};
 
-use super::oracle::Asked;
+pub use super::oracle::Asked;
 
 pub fn asked(who: &Actor, command: &Command) -> Asked {
     let by = who.to_string();

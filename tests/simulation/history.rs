@@ -1,7 +1,7 @@
 //! What a history adds up to: each question goes over all of it again, slowly and simply, and keeps
 //! nothing. There is no state that could be wrong.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::stored::{Charter, Deliverable, Edge, Escalated, EscalationClosed, Fact, Phase, Proposed};
 
@@ -65,7 +65,7 @@ impl History {
         })
     }
 
-    fn facts(&self) -> impl DoubleEndedIterator<Item = (usize, i64, &Fact)> {
+    pub fn facts(&self) -> impl DoubleEndedIterator<Item = (usize, i64, &Fact)> {
         self.entries.iter().enumerate().map(|(moment, entry)| (moment, entry.at, &entry.fact))
     }
 
@@ -98,23 +98,48 @@ impl History {
 
     /// Who reviews it: by the charter, as persons' decisions left it.
     pub fn edges(&self, proposal: &str) -> Vec<Edge> {
-        let Some((phase, deliverable)) = self.place(proposal) else { return Vec::new() };
-        let mut edges: Vec<Edge> =
-            phase.reviews.iter().filter(|edge| edge.of == deliverable.producer).cloned().collect();
-        for (_, _, fact) in self.facts() {
-            match fact {
-                Fact::Replaced(event) if event.proposal == proposal => {
-                    for edge in edges.iter_mut().filter(|edge| edge.reviewer == event.reviewer) {
-                        edge.reviewer.clone_from(event.stand_in.as_ref().expect("a stand-in is named"));
-                    }
+        self.edges_at(proposal, self.entries.len())
+    }
+
+    /// The same as it was before that moment.
+    fn edges_at(&self, proposal: &str, moment: usize) -> Vec<Edge> {
+        let producer = self.producer(proposal);
+        let mut edges: Vec<&Edge> = Vec::new();
+        // Who stands in for whom; nobody for who is excused.
+        let mut places: BTreeMap<&str, Option<&str>> = BTreeMap::new();
+        let holder = |places: &BTreeMap<&'_ str, Option<&'_ str>>, place: &str, name: &str| {
+            places.get(place).map_or(place == name, |held| *held == Some(name))
+        };
+        for entry in &self.entries[..moment] {
+            match &entry.fact {
+                Fact::Charter(event) => {
+                    edges.clear();
+                    let phases = event.charter.phases.iter();
+                    let mut phases =
+                        phases.filter(|phase| phase.deliverables.iter().any(|held| held.name == proposal));
+                    let phase = phases.next();
+                    edges.extend(
+                        phase.into_iter().flat_map(|p| &p.reviews).filter(|edge| edge.of == producer),
+                    );
+                    // Who leaves stands in no longer, and comes back as nobody's stand-in.
+                    places.retain(|_, held| {
+                        held.is_none_or(|held| held != producer && event.charter.members.contains_key(held))
+                    });
                 }
-                Fact::Excused(event) if event.proposal == proposal => {
-                    edges.retain(|edge| edge.reviewer != event.reviewer);
+                Fact::Replaced(event) | Fact::Excused(event) if event.proposal == proposal => {
+                    let held = edges.iter().map(|edge| edge.reviewer.as_str());
+                    let held: Vec<&str> =
+                        held.filter(|place| holder(&places, place, &event.reviewer)).collect();
+                    places.extend(held.into_iter().map(|place| (place, event.stand_in.as_deref())));
                 }
                 _ => {}
             }
         }
-        edges
+        let held = edges.into_iter().filter_map(|edge| match places.get(edge.reviewer.as_str()) {
+            None => Some(edge.clone()),
+            Some(held) => held.map(|held| Edge { reviewer: held.to_owned(), ..edge.clone() }),
+        });
+        held.collect()
     }
 
     pub fn circle_of(&self, proposal: &str) -> &str {
@@ -165,12 +190,51 @@ impl History {
         u32::try_from(charters.count()).expect("there are few")
     }
 
-    /// What was proposed ad hoc is owed under the next charter too.
+    /// What the next charter leaves as it is: what was proposed ad hoc, and what was done in phases that are
+    /// over. What of an open phase it doesn't have stands here until it is dropped.
     pub fn carry_over(&self, charter: &mut Charter) {
+        let opened = self.phases_opened();
         for known in self.charter().into_iter().flat_map(|charter| &charter.phases) {
-            let phase = charter.phases.iter_mut().filter(|phase| phase.name == known.name);
-            phase.for_each(|phase| phase.deliverables.clone_from(&known.deliverables));
+            let Some(new) = charter.phases.iter_mut().find(|phase| phase.name == known.name) else {
+                continue;
+            };
+            if !opened.contains(&known.name.as_str()) {
+                continue;
+            }
+            if self.is_over(known, &opened) {
+                new.deliverables.clone_from(&known.deliverables);
+                continue;
+            }
+            for held in &known.deliverables {
+                match new.deliverables.iter_mut().find(|new| new.name == held.name) {
+                    Some(new) if self.current(&held.name).is_some() => {
+                        new.producer.clone_from(&held.producer);
+                    }
+                    Some(_) => {}
+                    None => new.deliverables.push(held.clone()),
+                }
+            }
         }
+    }
+
+    /// Whether nothing of a phase that opened is open any longer, and nothing can be.
+    fn is_over(&self, phase: &Phase, opened: &[&str]) -> bool {
+        let over = |held: &Deliverable| {
+            self.is_dropped(&held.name)
+                || matches!(self.circle_state(self.circle_of(&held.name)), "published" | "closed")
+        };
+        self.is_closed(&phase.name)
+            || opened.last() != Some(&phase.name.as_str())
+            || (phase.confirm == "together" && phase.deliverables.iter().all(over))
+    }
+
+    /// Whether a person excused one of those who review it.
+    pub fn was_excused(&self, proposal: &str) -> bool {
+        self.facts().any(|(_, _, fact)| matches!(fact, Fact::Excused(event) if event.proposal == proposal))
+    }
+
+    pub fn is_ad_hoc(&self, proposal: &str) -> bool {
+        self.offers(proposal).iter().any(|offer| offer.what.ad_hoc.is_some())
     }
 
     /// `open`, `complete`, `published` or `closed`.
@@ -218,10 +282,23 @@ impl History {
             Fact::Objected(event) => of(&event.proposal),
             Fact::Closed(event) => of(&event.proposal),
             Fact::Confirmed(event) => event.circle == circle,
+            Fact::Dropped(event) => of(&event.proposal),
             Fact::EscalationClosed(event) => event.by.is_some() && self.decides(&event.id, circle),
             _ => false,
         };
-        self.facts().rev().find(|(_, _, fact)| moves(fact)).map_or(0, |(_, at, _)| at)
+        let moved = self.facts().rev().find(|(_, _, fact)| moves(fact)).map_or(0, |(_, at, _)| at);
+        moved.max(self.owed_since(circle))
+    }
+
+    /// When the first charter was adopted that has a circle of one proposal.
+    fn owed_since(&self, circle: &str) -> i64 {
+        let has =
+            |charter: &Charter| charter.phases.iter().flat_map(|p| &p.deliverables).any(|h| h.name == circle);
+        let mut facts = self.facts().filter_map(|(_, at, fact)| match fact {
+            Fact::Charter(event) if has(&event.charter) => Some(at),
+            _ => None,
+        });
+        facts.next().unwrap_or(0)
     }
 
     /// Whether that escalation is about a circle.
@@ -419,6 +496,20 @@ impl History {
         let shown = self.was_shown(member, proposal, version);
         let appointed = self.appointed(member, proposal);
         shown.is_some_and(|shown| offer.moment < shown && shown < moment && appointed <= moment)
+            && !self.lapsed(member, proposal, moment)
+    }
+
+    /// Whether an approval was void under a charter adopted since, through a lens it wasn't given through.
+    fn lapsed(&self, member: &str, proposal: &str, moment: usize) -> bool {
+        let Fact::Approved(given) = &self.entries[moment].fact else { return false };
+        let adoptions = self.facts().skip(moment).filter(|(_, _, fact)| matches!(fact, Fact::Charter(_)));
+        let lenses = |at: usize| {
+            let edges = self.edges_at(proposal, at + 1).into_iter();
+            edges.filter(|edge| edge.reviewer == member).map(|edge| edge.lens).collect::<Vec<_>>()
+        };
+        adoptions
+            .map(|(moment, ..)| lenses(moment))
+            .any(|lenses| lenses.iter().any(|lens| !given.lenses.contains(lens)))
     }
 
     /// When that member last took another's place, or began: only what it says after that is through all
@@ -504,27 +595,6 @@ impl History {
             })
         });
         approvals.sum()
-    }
-
-    /// What of an approved proposal is claimed and shown by nobody: nothing where all is.
-    pub fn unproven(&self, proposal: &str) -> Option<String> {
-        let version = self.current(proposal)?.what.version;
-        for check in &self.charter()?.required_checks {
-            let last = self.facts().rev().find_map(|(_, _, fact)| match fact {
-                Fact::CheckReported(event)
-                    if event.proposal == proposal && event.version == version && event.name == *check =>
-                {
-                    Some(event.exit)
-                }
-                _ => None,
-            });
-            if last != Some(Some(0)) {
-                return Some(format!("the last report of {check} is {last:?}"));
-            }
-        }
-        let edges = self.edges(proposal);
-        let approved = edges.iter().any(|edge| self.approves(&edge.reviewer, proposal, version));
-        (approved && self.evidence(proposal) == 0).then(|| "nobody attached evidence".to_owned())
     }
 
     /// Escalations that are open in a circle and wait for a decision.

@@ -19,6 +19,13 @@ pub struct Charter {
     pub members: BTreeMap<String, Member>,
     pub phases: Vec<Phase>,
     pub required_checks: Vec<String>,
+    pub rules: Rules,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Rules {
+    /// `enforce` where nothing is said.
+    pub modes: BTreeMap<String, String>,
 }
 
 /// Durations are microseconds.
@@ -313,6 +320,12 @@ macro_rules! facts {
                     $($kind => serde_json::from_str(body).map(Self::$variant)
                         .map_err(|fault| format!("{kind}: {fault}: {body}")),)*
                     other => Err(format!("the oracle doesn't know the event {other}")),
+                }
+            }
+
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $kind,)*
                 }
             }
         }

@@ -17,28 +17,41 @@ use countersign::protocol::{
 };
 use sha2::{Digest as _, Sha256};
 
-use super::asked::{asked, told as line};
-use super::charters;
+use super::asked::{Asked, asked, told as line};
 use super::dice::Dice;
+use super::faults::Mishap;
 use super::history::{Entry, Remark};
-use super::oracle::{Broken, Oracle, Verdict, demand};
+use super::oracle::{Broken, LIMITS, Oracle, Verdict, demand};
+use super::served::Served;
+use super::server::Kept;
+use super::step::{Comeback, Step};
 use super::stored::Fact;
 use super::told;
+
+/// When every run begins.
+const OPENING: Time = Time(1_767_258_000_000_000);
 
 /// What a run saw, so that a test can say that it saw enough.
 #[derive(Debug, Default)]
 pub struct Seen {
+    pub runs: usize,
     pub steps: usize,
     pub events: BTreeMap<&'static str, usize>,
     pub codes: BTreeMap<&'static str, usize>,
     /// Runs in which the last phase was published.
     pub finished: usize,
+    /// What went wrong with stores, servers and notifiers, and what was asked twice.
+    pub mishaps: BTreeMap<&'static str, usize>,
 }
 
 impl Seen {
     pub fn add(&mut self, other: Self) {
+        self.runs += other.runs;
         self.steps += other.steps;
         self.finished += other.finished;
+        for (what, count) in other.mishaps {
+            *self.mishaps.entry(what).or_default() += count;
+        }
         for (kind, count) in other.events {
             *self.events.entry(kind).or_default() += count;
         }
@@ -49,36 +62,46 @@ impl Seen {
 }
 
 /// One stored event.
-struct Row {
-    at: Time,
-    kind: &'static str,
-    schema: u32,
-    body: String,
+pub struct Row {
+    pub at: Time,
+    pub kind: String,
+    pub schema: u32,
+    pub body: String,
+}
+
+/// What a run is told by: every step, and a line for each command.
+#[derive(Default)]
+pub struct Record {
+    pub steps: Vec<Step>,
+    pub story: Vec<String>,
 }
 
 pub struct World<'a> {
     pub judge: &'a CelJudge,
     pub dice: Dice,
+    /// The state that the log so far gives.
     pub team: Team,
     pub members: Vec<MemberName>,
     pub in_git: bool,
     /// Circle references that were current once.
     pub old_refs: Vec<CircleRef>,
     pub seen: Seen,
-    /// The story so far, where somebody will read it.
-    pub story: Option<Vec<String>>,
-    now: Time,
+    /// The run so far, where somebody will read it.
+    pub record: Option<Record>,
+    /// Whether everything is looked at after each step, as in a repetition.
+    pub careful: bool,
+    /// The server that decides; where there is none, the core is asked directly.
+    pub served: Option<Served>,
+    pub now: Time,
     offered: u32,
-    log: Vec<Row>,
-    oracle: Oracle,
+    pub log: Vec<Row>,
+    pub oracle: Oracle,
 }
 
 impl<'a> World<'a> {
-    /// A team with a random charter.
-    pub fn new(judge: &'a CelJudge, seed: u64, tell: bool) -> Result<Self, Broken> {
-        let mut dice = Dice::of(seed);
-        let text = charters::random(&mut dice);
-        let parsed = charter::parse("charter.toml", &text)
+    /// A team with that charter.
+    pub fn new(judge: &'a CelJudge, dice: Dice, text: &str, kept: Option<Kept>) -> Result<Self, Broken> {
+        let parsed = charter::parse("charter.toml", text)
             .unwrap_or_else(|found| panic!("the charter is refused: {found}\n{text}"));
         let mut world = Self {
             judge,
@@ -88,16 +111,47 @@ impl<'a> World<'a> {
             in_git: parsed.repository.is_some(),
             old_refs: Vec::new(),
             seen: Seen::default(),
-            story: tell.then(Vec::new),
-            now: Time(1_767_258_000_000_000),
+            record: None,
+            careful: false,
+            served: None,
+            now: OPENING,
             offered: 0,
             log: Vec::new(),
             oracle: Oracle::default(),
         };
-        let digest = Digest::of_bytes(Sha256::digest(&text).into());
-        let adopt = Command::Adopt(Box::new(Adopt { text, digest, charter: parsed, rules: Vec::new() }));
-        world.perform(&Actor::Operator, &adopt)?;
+        let digest = Digest::of_bytes(Sha256::digest(text).into());
+        let adopt = Adopt { text: text.to_owned(), digest, charter: parsed, rules: Vec::new() };
+        match kept {
+            None => drop(world.perform_at(OPENING, &Actor::Operator, &Command::Adopt(Box::new(adopt)))?),
+            Some(kept) => world.begin_served(kept, adopt)?,
+        }
         Ok(world)
+    }
+
+    /// Writes down what happens next.
+    pub fn happens(&mut self, step: impl FnOnce() -> Step) {
+        if let Some(record) = &mut self.record {
+            record.steps.push(step());
+        }
+    }
+
+    /// Repeats one step.
+    pub fn take(&mut self, step: &Step) -> Verdict {
+        match step.clone() {
+            Step::Pass { span, away, mishap } => self.pass(span, away, mishap),
+            Step::Said { said, back, mishap } => self.say(said, back, mishap).map(drop),
+            Step::Obeyed { owed, command, mishap } => {
+                let still = |known: &Obligation| {
+                    (&known.id, &known.member, &known.command) == (&owed.id, &owed.member, &owed.command)
+                };
+                match self.owed().iter().any(still) {
+                    true => self.obeys(&owed, command, mishap),
+                    false => Ok(()),
+                }
+            }
+            Step::Repeated { which, otherwise } => self.repeat(which, otherwise),
+            Step::Restarted(comeback) => self.restart(comeback),
+        }
     }
 
     pub fn owed(&self) -> Vec<Obligation> {
@@ -107,14 +161,26 @@ impl<'a> World<'a> {
     /// Time passes; now and then a lot of it, and now and then without a server. What is late then is put
     /// before a person.
     pub fn pass_time(&mut self) -> Verdict {
-        let before = self.now;
         let seconds = match self.dice.below(20) {
             0 => self.dice.between(60, 240),
             1 => 3600,
             _ => self.dice.between(0, 9),
         };
-        self.now = self.now + Span(seconds as i64 * 1_000_000 + self.dice.below(1_000_000) as i64);
-        if self.dice.percent(10) {
+        let span = Span((seconds * 1_000 + self.dice.below(1_000)) as i64 * 1_000);
+        let away = self.dice.percent(10);
+        // What a server does by itself goes wrong too.
+        let mishap = self.mishap();
+        self.pass(span, away, mishap)
+    }
+
+    fn pass(&mut self, span: Span, away: bool, mishap: Mishap) -> Verdict {
+        self.happens(|| Step::Pass { span, away, mishap });
+        if self.served.is_some() {
+            return self.pass_served(span, away, mishap);
+        }
+        let before = self.now;
+        self.now = self.now + span;
+        if away {
             let from = before.max(self.team.at());
             let resumed = Command::ResumeServer(ServerResumed { from, to: self.now.max(from) });
             self.perform_at(self.now, &Actor::Server, &resumed)?;
@@ -133,17 +199,34 @@ impl<'a> World<'a> {
         self.oracle.nothing_stalls_unseen(self.now.0)
     }
 
-    /// Decides a command, stores and folds what comes of it, and asks the oracle.
+    /// Has a command decided; stores and folds what comes of it, and asks the oracle.
     /// The clock that the core is given is set back now and then; the log's own time never is.
     pub fn perform(&mut self, who: &Actor, command: &Command) -> Result<Decision, Broken> {
         let set_back = if self.dice.percent(10) { self.dice.below(4_000) as i64 * 1_000_000 } else { 0 };
-        self.perform_at(Time(self.now.0 - set_back), who, command)
+        let mishap = self.mishap();
+        let mut decided = self.say(vec![(who.clone(), command.clone())], Span(set_back), mishap)?;
+        Ok(decided.pop().expect("one command has one outcome"))
+    }
+
+    /// Has some commands decided, all before the first is answered.
+    pub fn say(
+        &mut self,
+        said: Vec<(Actor, Command)>,
+        back: Span,
+        mishap: Mishap,
+    ) -> Result<Vec<Decision>, Broken> {
+        self.happens(|| Step::Said { said: said.clone(), back, mishap });
+        if self.served.is_some() {
+            return self.ask_server(said, mishap);
+        }
+        let now = Time(self.now.0 - back.0);
+        said.iter().map(|(who, command)| self.perform_at(now, who, command)).collect()
     }
 
     fn perform_at(&mut self, now: Time, who: &Actor, command: &Command) -> Result<Decision, Broken> {
         self.seen.steps += 1;
         let decision = self.team.handle(self.judge, now, who, command);
-        if self.dice.percent(5) {
+        if self.careful || self.dice.percent(5) {
             let again = self.team.handle(self.judge, now, who, command);
             demand!("G12", again == decision, "decided once {decision:?} and once {again:?}");
         }
@@ -153,13 +236,10 @@ impl<'a> World<'a> {
         let mut folded = 0;
         while folded < happened.len() {
             let event = &happened[folded];
-            let row = Row { at, kind: event.kind(), schema: event.schema(), body: event.encode() };
+            let (kind, body) = (event.kind().to_owned(), event.encode());
+            let row = Row { at, kind, schema: event.schema(), body };
             self.team.apply(Seq(self.team.seq().0 + 1), at, event);
-            let fact = Fact::read(row.kind, &row.body);
-            let fact = fact.map_err(|what| Broken { guarantee: "form", what })?;
-            facts.push(Entry { at: at.0, fact });
-            *self.seen.events.entry(row.kind).or_default() += 1;
-            self.log.push(row);
+            facts.push(self.fact(row)?);
             folded += 1;
             if folded == decision.events.len() {
                 let about = touched(&decision.events);
@@ -167,6 +247,24 @@ impl<'a> World<'a> {
                 happened.extend(aftermath.events);
             }
         }
+        if let Some(record) = &mut self.record {
+            record.story.push(line(now, who, command, &decision));
+        }
+        self.judged(&asked(who, command), &decision, facts)?;
+        Ok(decision)
+    }
+
+    /// What a stored row says, to the oracle.
+    pub fn fact(&mut self, row: Row) -> Result<Entry, Broken> {
+        let fact = Fact::read(&row.kind, &row.body).map_err(|what| Broken { guarantee: "form", what })?;
+        *self.seen.events.entry(fact.kind()).or_default() += 1;
+        let at = row.at.0;
+        self.log.push(row);
+        Ok(Entry { at, fact })
+    }
+
+    /// Has the oracle judge what came of a command, and looks whether the state is as the log has it.
+    pub fn judged(&mut self, asked: &Asked, decision: &Decision, facts: Vec<Entry>) -> Verdict {
         let codes: Option<Vec<&'static str>> = decision
             .outcome
             .as_ref()
@@ -175,32 +273,39 @@ impl<'a> World<'a> {
         for code in codes.iter().flatten() {
             *self.seen.codes.entry(code).or_default() += 1;
         }
-        if let Some(story) = &mut self.story {
-            story.push(line(now, who, command, &decision));
-        }
-        if let Ok(Answer::Withdrawn { cooldown_until, .. }) = decision.outcome {
+        if let (Ok(Answer::Withdrawn { cooldown_until, .. }), Some(first)) =
+            (&decision.outcome, facts.first())
+        {
             let cooldown =
                 self.oracle.history().charter().map_or(0, |charter| charter.limits.withdraw_cooldown);
-            let told = cooldown_until == at + Span(cooldown);
-            demand!("G5", told, "withdrawn at {at} and told to come back at {cooldown_until}");
+            let (at, told) = (first.at, cooldown_until.0);
+            demand!("G5", told == at + cooldown, "withdrawn at {at} and told to come back at {told}");
         }
-        self.oracle.step(&asked(who, command), codes.as_deref(), facts)?;
+        let changed = !facts.is_empty();
+        if asked.verb == "revise" {
+            let charter = self.team.adopted().map(|adopted| &adopted.charter);
+            let joined = charter.into_iter().flat_map(|charter| charter.members.keys());
+            let joined: Vec<MemberName> =
+                joined.filter(|member| !self.members.contains(*member)).cloned().collect();
+            self.members.extend(joined);
+        }
+        self.oracle.step(asked, codes.as_deref(), facts)?;
         let fired = self.team.recoveries().counters().find(|(_, count)| *count > 0);
         demand!("recovery", fired.is_none(), "{fired:?} fired");
-        if !decision.events.is_empty() {
+        if changed {
             self.agrees()?;
             self.somebody_owes()?;
             self.explains_as_it_refuses()?;
             self.remember_refs();
         }
-        Ok(decision)
+        Ok(())
     }
 
     /// What the core says of each proposal is what the oracle works out.
     fn agrees(&self) -> Verdict {
         let (review, history) = (self.team.review(), self.oracle.history());
         // What is long published is looked at now and then.
-        let all = self.seen.steps.is_multiple_of(8);
+        let all = self.careful || self.seen.steps.is_multiple_of(8);
         for proposal in review.proposals() {
             if !all && review.proposal_state(proposal) == ProposalState::Published {
                 continue;
@@ -211,6 +316,8 @@ impl<'a> World<'a> {
             let known = review
                 .circle(&proposal.circle)
                 .is_some_and(|circle| circle.unaccepted.contains(&proposal.name) == unmet.is_some());
+            // What was done under an earlier charter stays done.
+            let known = known || circle != "open";
             demand!("G2", known, "{name} is taken for accepted, or isn't, and by the log {unmet:?}");
             let expected = match (circle, history.current(name)) {
                 ("open", None) => "to-deliver",
@@ -249,7 +356,7 @@ impl<'a> World<'a> {
 
     /// What explain calls unmet is exactly what confirm refuses by, for whoever takes part.
     fn explains_as_it_refuses(&self) -> Verdict {
-        if !self.seen.steps.is_multiple_of(4) {
+        if !self.careful && !self.seen.steps.is_multiple_of(4) {
             return Ok(());
         }
         let (review, adopted) = (self.team.review(), self.team.adopted().expect("a charter comes first"));
@@ -333,8 +440,28 @@ impl<'a> World<'a> {
     pub fn obey(&mut self, obligation: &Obligation) -> Verdict {
         let command = told::command(self, &obligation.command);
         let command = command.map_err(|what| Broken { guarantee: "G8", what })?;
+        let mishap = self.mishap();
+        self.obeys(obligation, command, mishap)
+    }
+
+    fn obeys(&mut self, obligation: &Obligation, command: Command, mishap: Mishap) -> Verdict {
+        self.happens(|| Step::Obeyed {
+            owed: Box::new(obligation.clone()),
+            command: command.clone(),
+            mishap,
+        });
         let who = Actor::Member(obligation.member.clone());
-        let decision = self.perform_at(self.now, &who, &command)?;
+        let decision = match self.served {
+            None => self.perform_at(self.now, &who, &command)?,
+            Some(_) => {
+                let mut decided = self.ask_server(vec![(who, command)], mishap)?;
+                decided.pop().expect("one command has one outcome")
+            }
+        };
+        // Another server's clock may stand elsewhere: it decides at another time than the one at which it was told.
+        if matches!(mishap, Mishap::Unknown { .. } | Mishap::Died { .. }) {
+            return Ok(());
+        }
         let limited = |rejection: &Rejection| rejection.code() == "VOTE_LIMIT" && !decision.events.is_empty();
         let works = decision.outcome.as_ref().map_or_else(limited, |_| !decision.events.is_empty());
         demand!("G8", works, "{obligation:?} came to nothing: {:?}", decision.outcome);
@@ -380,10 +507,18 @@ impl<'a> World<'a> {
     }
 
     /// The state made anew from what was stored is the state that runs; it takes its place.
-    pub fn restart(&mut self) -> Verdict {
+    pub fn restart(&mut self, comeback: Comeback) -> Verdict {
+        self.happens(|| Step::Restarted(comeback));
+        if self.served.is_some() {
+            return self.restart_served(comeback);
+        }
+        self.replay()
+    }
+
+    pub fn replay(&mut self) -> Verdict {
         let mut anew = Team::new();
         for row in &self.log {
-            let event = Event::decode(row.kind, row.schema, &row.body)
+            let event = Event::decode(&row.kind, row.schema, &row.body)
                 .map_err(|fault| Broken { guarantee: "G10", what: format!("{fault}: {}", row.body) })?;
             anew.apply(Seq(anew.seq().0 + 1), row.at, &event);
         }
@@ -398,10 +533,22 @@ impl<'a> World<'a> {
         Ok(())
     }
 
+    /// The same of a first refusal at a limit of which nobody heard.
+    pub fn judged_unheard(&mut self, asked: &Asked, cause: &str, facts: Vec<Entry>) -> Verdict {
+        let code = LIMITS.iter().find(|(known, _)| *known == cause).map_or("none", |(_, code)| code);
+        self.oracle.step(asked, Some(&[code]), facts)?;
+        self.agrees()?;
+        self.somebody_owes()
+    }
+
+    pub fn revision(&self) -> u32 {
+        self.team.adopted().map_or(0, |adopted| adopted.revision)
+    }
+
     fn remember_refs(&mut self) {
-        let review = self.team.review();
+        let (review, revision) = (self.team.review(), self.revision());
         for circle in review.circles() {
-            let reference = review.circle_ref(1, circle);
+            let reference = review.circle_ref(revision, circle);
             if !self.old_refs.contains(&reference) {
                 self.old_refs.push(reference);
             }
