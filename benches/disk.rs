@@ -133,7 +133,7 @@ impl Asked {
         // The charter's limit on rounds ends this for each proposal.
         let rounds =
             team.peek(|team| team.review().proposal(&name(proposal)).map_or(0, |found| found.rounds));
-        if current % 5 != 0 || rounds >= 2 {
+        if !current.is_multiple_of(5) || rounds >= 2 {
             return;
         }
         let objector = shape.reviewers(proposal)[1].clone();

@@ -33,7 +33,7 @@ fn an_incident_becomes_a_rule_that_denies() {
     let mut place = Place::served();
     let first = place.propose("fn lex() {}\n");
     place.write("rules/propose/names-a-ticket.toml", TICKET);
-    place.write("next.toml", &ruled());
+    place.write("next.toml", ruled());
 
     // On its examples, without a server; a shipped rule's are run with them.
     let tested = place.run(&["--json", "rules", "test", "--charter", "next.toml"]).done().json();
@@ -90,7 +90,7 @@ fn an_incident_becomes_a_rule_that_denies() {
     place.run(&named).done();
 
     // The same text with another rule beside it is another revision.
-    place.write("rules/propose/names-a-ticket.toml", &TICKET.replace("names no ticket", "has no ticket"));
+    place.write("rules/propose/names-a-ticket.toml", TICKET.replace("names no ticket", "has no ticket"));
     let again = place.run(&adopt).done().json();
     assert_eq!(again["diff"], serde_json::json!(["own rule propose/names-a-ticket: changed"]));
     assert_eq!(code(&place.run(&adopt)), "UNCHANGED_CHARTER");
@@ -114,13 +114,13 @@ fn what_the_referee_calls_out_is_told_and_counted() {
 #[test]
 fn rules_that_cannot_be_put_in_force_are_told_at_their_place_before_anything_is_made() {
     let place = Place::empty();
-    place.write("charter.toml", &ruled());
+    place.write("charter.toml", ruled());
     // A folder that isn't there, one without rules, a rule with slips, an example that fails.
     let init = ["--json", "init", "--charter", "charter.toml"];
     assert_eq!(code(&place.run(&init)), "RULE_REFUSED");
     place.write("rules/README.md", "ours\n");
     assert_eq!(code(&place.run(&init)), "RULE_REFUSED");
-    place.write("rules/propose/slip.toml", &TICKET.replace("offer.summary.matches", "offer.sumary.matches"));
+    place.write("rules/propose/slip.toml", TICKET.replace("offer.summary.matches", "offer.sumary.matches"));
     let slip = place.run(&init);
     assert_eq!(code(&slip), "RULE_REFUSED");
     let finding = &slip.json()["facts"]["findings"][0];
@@ -128,7 +128,7 @@ fn rules_that_cannot_be_put_in_force_are_told_at_their_place_before_anything_is_
     assert_eq!(code(&place.run(&["--json", "charter", "check", "charter.toml"])), "RULE_REFUSED");
     assert!(!place.path(".countersign").exists(), "nothing was made");
 
-    place.write("rules/propose/slip.toml", &TICKET.replace("#12: the lock", "the lock"));
+    place.write("rules/propose/slip.toml", TICKET.replace("#12: the lock", "the lock"));
     let failing = place.run(&["--json", "rules", "test"]);
     assert_eq!((code(&failing), failing.exit), ("EXAMPLES_FAILED".to_owned(), 1));
     assert!(

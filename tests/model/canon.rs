@@ -44,7 +44,7 @@ pub fn team(team: &Team, late: Option<Time>, now: Time, to: &mut Both) {
     charter.hash(to);
     let phases = team.adopted().map(|adopted| &adopted.charter.phases);
     for phase in phases.into_iter().flatten() {
-        review.phase_state(&phase.name).map(|state| state.as_str()).hash(to);
+        review.phase_state(&phase.name).map(countersign::protocol::review::PhaseState::as_str).hash(to);
     }
     for known in review.circles() {
         circle(team, late, known, to);
@@ -121,7 +121,13 @@ fn proposal(team: &Team, now: Time, proposal: &Proposal, to: &mut Both) {
 fn current(version: &Version, to: &mut Both) {
     version.read_by.keys().for_each(|member| member.hash(to));
     for (member, ballot) in &version.ballots {
-        (member, ballot.cast.map(|cast| cast.as_str()), ballot.changes, ballot.notes).hash(to);
+        (
+            member,
+            ballot.cast.map(countersign::protocol::review::VoteKind::as_str),
+            ballot.changes,
+            ballot.notes,
+        )
+            .hash(to);
         if let Some(vote) = &ballot.vote {
             (vote.kind.as_str(), &vote.lenses, vote.checked.len()).hash(to);
             vote.ran.iter().for_each(|run| (&run.command, run.passed()).hash(to));

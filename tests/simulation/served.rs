@@ -73,8 +73,12 @@ impl World<'_> {
         let server = Server::begin(kept, self.now, adopt)?;
         self.served = Some(Served { server, answered: Vec::new(), requests: 0, stood_still: None });
         self.settle()?;
-        let outcome =
-            Outcome::Done(Done { answer: Answer::Adopted { revision: 1 }, woke: vec![], seq: Seq(0) });
+        let outcome = Outcome::Done(Done {
+            answer: Answer::Adopted { revision: 1 },
+            woke: vec![],
+            called_out: vec![],
+            seq: Seq(0),
+        });
         let asking = Asking::new(Actor::Operator, command, "r0".to_owned());
         self.take_in(&[asking], &[outcome]).map(drop)
     }
