@@ -317,7 +317,7 @@ impl Oracle {
             }
             Fact::Dropped(event) => {
                 let decides = matches!(asked.verb, "answer" | "revise") && asked.by == event.by;
-                let decided = decides && self.history.is_human(&event.by);
+                let decided = decides && self.history.was_human(&event.by, first);
                 demand!("G7", decided, "{} dropped {}", event.by, event.proposal);
                 self.given("reason", &event.reason)?;
                 self.open_circle(&event.proposal)?;
