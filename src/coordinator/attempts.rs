@@ -7,6 +7,9 @@ use crate::protocol::Violation;
 use crate::protocol::name::MemberName;
 use crate::protocol::time::Time;
 
+/// The most characters of what the last one said: everybody's `status` shows them.
+const SAID_CHARS_MAX: usize = 300;
+
 /// One member's refusals with one code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
@@ -32,7 +35,7 @@ impl Attempts {
             *self.rules.entry(rule.to_owned()).or_default() += 1;
         }
         let Some(member) = member else { return };
-        let said = rejection.first().to_string();
+        let said: String = rejection.first().to_string().chars().take(SAID_CHARS_MAX).collect();
         let known = self.by.entry((member.clone(), rejection.code()));
         let attempt = known.or_insert(Attempt { count: 0, at, said: String::new() });
         *attempt = Attempt { count: attempt.count + 1, at, said };
