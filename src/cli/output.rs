@@ -54,7 +54,8 @@ pub fn print(outcome: &Result<Answer, Failure>, as_json: bool) -> Exit {
                     members.extend(json.clone());
                     line(&mut io::stdout(), &inert(&Value::Object(members)))
                 }
-                _ => line(&mut io::stdout(), &answer.text),
+                Some(_) => line(&mut io::stdout(), &shown(&answer.text)),
+                None => line(&mut io::stdout(), &answer.text),
             };
             for warning in &answer.warnings {
                 let _ = line(&mut io::stderr(), &visible(warning));
@@ -78,6 +79,18 @@ pub fn print(outcome: &Result<Answer, Failure>, as_json: bool) -> Exit {
             failure.exit
         }
     }
+}
+
+/// Lines of ours, in which nothing is left that a terminal would obey: a path of the caller's own can hold it, too.
+fn shown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            c => push_visible(&mut out, c),
+        }
+    }
+    out
 }
 
 /// JSON of the same value, in which whatever a terminal would obey or hide is escaped.
@@ -182,6 +195,14 @@ mod tests {
         assert!(words.starts_with("refused CONFIRM_BLOCKED\n"));
         assert!(words.contains("  Run: countersign status\n"));
         assert!(words.ends_with("  and 32 more\n"));
+    }
+
+    #[test]
+    fn an_answer_is_inert_whatever_a_path_holds() {
+        let shown = shown("copied to \u{1b}[2J/x\n\tdone ä😀\n");
+        assert!(shown.starts_with("copied to ") && shown.ends_with("/x\n\tdone ä😀\n"), "{shown}");
+        assert!(!shown.contains('\u{1b}'), "{shown}");
+        assert_eq!(super::shown(&shown), shown, "what is shown already stays");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::failure::{Exit, Failure, sentence};
 use super::init::{Made, init, is_there};
-use super::output::{Answer, inert};
+use super::output::{Answer, inert, visible};
 use super::speaker::{Global, find_home};
 use crate::client::sockets_allowed;
 use crate::coordinator::SystemClock;
@@ -84,7 +84,7 @@ impl Serve {
             inert(&json)
         } else {
             let scheme = if with_tls { "https" } else { "http" };
-            format!("serving {} at {scheme}://{addr}", home.path().display())
+            format!("serving {} at {scheme}://{addr}", visible(&home.path().display().to_string()))
         };
         tell(&mut io::stdout(), &ready);
 
