@@ -21,6 +21,7 @@ mod attempts;
 pub mod clock;
 mod loading;
 pub mod notifier;
+mod performing;
 pub mod presence;
 mod team;
 pub mod token;

@@ -9,14 +9,14 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use super::answered::{Recent, decode, encode};
 use super::attempts::Attempts;
 use super::loading::{self, Loaded};
-use super::notifier::{Deliveries, Failing, Notice, Notifier};
+use super::notifier::{Deliveries, Failing, Notifier};
+use super::performing::Performing;
 use super::presence::{LastSeen, Wake};
 use super::writer::{Queued, WriterHandle};
 use super::{Clock, Inner, Parts, Progress, Progressing, Reply, Slept, UNPOISONED};
 use crate::protocol::deadline::ServerResumed;
-use crate::protocol::escalation::{Escalated, ReportSent};
+use crate::protocol::escalation::Escalated;
 use crate::protocol::name::{Actor, Digest, EscalationId, MemberName, ProposalName, Seq, TeamName};
-use crate::protocol::review::ReportPublish;
 use crate::protocol::rule::{Judge, Rulebook};
 use crate::protocol::time::{Span, Time};
 use crate::protocol::{Answer, Command, Effect, Event, Rejection, Team, Violation};
@@ -99,20 +99,20 @@ pub struct TeamHandle {
 }
 
 /// What the team's task and its readers share.
-struct Shared {
+pub(super) struct Shared {
     /// The state after everything that was decided, stored or not.
-    team: RwLock<Team>,
+    pub(super) team: RwLock<Team>,
     /// How far the log is.
-    progress: Progressing,
+    pub(super) progress: Progressing,
     /// Wakes the task where what it decided is void, so that it isn't woken by every commit.
     voided: Arc<Notify>,
     seen: Mutex<LastSeen>,
-    deliveries: Mutex<Deliveries>,
+    pub(super) deliveries: Mutex<Deliveries>,
     attempts: Mutex<Attempts>,
     rulebook: Arc<dyn Rulebook>,
     /// Judges by the rules that the charter in force came with.
     judge: RwLock<Arc<dyn Judge>>,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     /// By how much the log was ahead of the clock when it was opened: a wall clock that was set back
     /// must not stop the team's time.
     ahead: Span,
@@ -165,11 +165,11 @@ fn judge_of(rulebook: &dyn Rulebook, team: &Team) -> Arc<dyn Judge> {
     rulebook.judge(team.adopted().map_or(&[], |adopted| &adopted.rules))
 }
 
-struct Submitted {
-    who: Actor,
-    command: Command,
-    request: Option<RequestKey>,
-    reply: Reply,
+pub(super) struct Submitted {
+    pub(super) who: Actor,
+    pub(super) command: Command,
+    pub(super) request: Option<RequestKey>,
+    pub(super) reply: Reply,
 }
 
 impl TeamHandle {
@@ -691,89 +691,6 @@ impl Task {
             };
             tokio::spawn(async move { performing.perform(effect, seq).await });
         }
-    }
-}
-
-/// Something that is being done to the world. It keeps neither the team's task nor the server.
-struct Performing {
-    team: TeamName,
-    shared: Arc<Shared>,
-    notifier: Arc<dyn Notifier>,
-    inbox: mpsc::WeakSender<Submitted>,
-    /// The epoch in which it was owed.
-    epoch: u64,
-}
-
-impl Performing {
-    /// Does what is owed once the log says so up to `seq`, and reports how it went.
-    async fn perform(self, effect: Effect, seq: Seq) {
-        let mut progress = self.shared.progress.1.clone();
-        let void = |progress: &Progress| progress.epoch != self.epoch;
-        let reached = progress.wait_for(|progress| progress.stored >= seq.0 || void(progress)).await;
-        if reached.map_or(true, |progress| void(&progress)) {
-            return;
-        }
-        let command = match &effect {
-            // Publishing moves the deliverables' published pointers, which the report itself does.
-            Effect::Publish { circle, manifest } => {
-                let (circle, manifest) = (circle.clone(), manifest.clone());
-                Command::ReportPublish(ReportPublish { circle, manifest, failure: None })
-            }
-            Effect::Notify { escalation, level, channel } => {
-                let Some(report) = self.notify(&effect, *escalation, *level, channel).await else { return };
-                Command::ReportSent(report)
-            }
-        };
-        let (reply, _) = oneshot::channel();
-        let Some(inbox) = self.inbox.upgrade() else { return };
-        // A closed inbox: the server is ending, and does this when it starts again.
-        drop(inbox.send(Submitted { who: Actor::Server, command, request: None, reply }).await);
-    }
-
-    /// Sends the news until it is taken, with longer and longer pauses; nothing once it is not owed any
-    /// longer.
-    async fn notify(
-        &self,
-        effect: &Effect,
-        escalation: EscalationId,
-        level: u32,
-        channel: &str,
-    ) -> Option<ReportSent> {
-        let report = || Some(ReportSent { escalation, level, channel: channel.to_owned() });
-        let deliveries = || self.shared.deliveries.lock().expect(UNPOISONED);
-        while self.shared.progress.1.borrow().epoch == self.epoch {
-            if deliveries().was_sent(escalation, level, channel) {
-                return report();
-            }
-            let Some(notice) = self.notice(effect, escalation, level, channel) else {
-                deliveries().dropped(escalation, level, channel);
-                return None;
-            };
-            let Err(why) = self.notifier.send(&notice).await else {
-                deliveries().sent(escalation, level, channel);
-                return report();
-            };
-            tracing::warn!(team = %self.team, %escalation, channel, why, "the news was not taken");
-            let again = deliveries().failed(escalation, level, channel, why, self.shared.clock.now());
-            self.shared.clock.wait_until(again).await;
-        }
-        None
-    }
-
-    /// What is to be told, while it is still owed.
-    fn notice(&self, effect: &Effect, id: EscalationId, level: u32, channel: &str) -> Option<Notice> {
-        let team = self.shared.team.read().expect(UNPOISONED);
-        let charter = &team.adopted()?.charter;
-        let owed = team.effects().contains(effect);
-        let (escalation, known) = (team.escalations().get(id)?, charter.channels.get(channel)?);
-        owed.then(|| Notice {
-            team: self.team.clone(),
-            name: channel.to_owned(),
-            channel: known.clone(),
-            escalation: escalation.clone(),
-            level,
-            at: self.shared.clock.now(),
-        })
     }
 }
 

@@ -70,7 +70,16 @@ impl History {
     }
 
     pub fn is_human(&self, member: &str) -> bool {
-        let known = self.charter().and_then(|charter| charter.members.get(member));
+        self.was_human(member, self.entries.len())
+    }
+
+    /// Whether that member was a person before that moment: who adopts a charter may leave with it.
+    pub fn was_human(&self, member: &str, moment: usize) -> bool {
+        let charter = self.entries[..moment].iter().rev().find_map(|entry| match &entry.fact {
+            Fact::Charter(adopted) => Some(&adopted.charter),
+            _ => None,
+        });
+        let known = charter.and_then(|charter| charter.members.get(member));
         known.is_some_and(|known| known.kind == "human")
     }
 
@@ -502,14 +511,28 @@ impl History {
     /// Whether an approval was void under a charter adopted since, through a lens it wasn't given through.
     fn lapsed(&self, member: &str, proposal: &str, moment: usize) -> bool {
         let Fact::Approved(given) = &self.entries[moment].fact else { return false };
-        let adoptions = self.facts().skip(moment).filter(|(_, _, fact)| matches!(fact, Fact::Charter(_)));
-        let lenses = |at: usize| {
-            let edges = self.edges_at(proposal, at + 1).into_iter();
-            edges.filter(|edge| edge.reviewer == member).map(|edge| edge.lens).collect::<Vec<_>>()
-        };
-        adoptions
-            .map(|(moment, ..)| lenses(moment))
-            .any(|lenses| lenses.iter().any(|lens| !given.lenses.contains(lens)))
+        self.adopted_since(moment).any(|adopted| {
+            self.lenses_at(member, proposal, adopted + 1).iter().any(|lens| !given.lenses.contains(lens))
+        })
+    }
+
+    /// Whether a charter adopted since had that member look through a lens that the one before it didn't name: what
+    /// was decided in its stead wasn't about that one.
+    fn decision_lapsed(&self, member: &str, proposal: &str, moment: usize) -> bool {
+        self.adopted_since(moment).any(|adopted| {
+            let before = self.lenses_at(member, proposal, adopted);
+            self.lenses_at(member, proposal, adopted + 1).iter().any(|lens| !before.contains(lens))
+        })
+    }
+
+    fn adopted_since(&self, moment: usize) -> impl Iterator<Item = usize> {
+        let later = self.facts().skip(moment);
+        later.filter(|(_, _, fact)| matches!(fact, Fact::Charter(_))).map(|(moment, ..)| moment)
+    }
+
+    fn lenses_at(&self, member: &str, proposal: &str, moment: usize) -> Vec<String> {
+        let edges = self.edges_at(proposal, moment).into_iter();
+        edges.filter(|edge| edge.reviewer == member).map(|edge| edge.lens).collect()
     }
 
     /// When that member last took another's place, or began: only what it says after that is through all
@@ -532,7 +555,8 @@ impl History {
                 _ => None,
             });
             let after = when >= Some(self.appointed(member, proposal));
-            there && after && remark.by == member && remark.closed == Some("overruled")
+            let lapsed = || when.is_some_and(|when| self.decision_lapsed(member, proposal, when));
+            there && after && !lapsed() && remark.by == member && remark.closed == Some("overruled")
         })
     }
 

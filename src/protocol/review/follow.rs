@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::command::Propose;
-use super::state::{Objection, Proposal, Version};
+use super::state::{Circle, Objection, Proposal, Review, Version};
+use crate::protocol::charter::Charter;
 use crate::protocol::name::{Digest, ObjectionId, ProposalName};
 use crate::protocol::rejection::Violation;
 use crate::protocol::team::Ask;
@@ -99,6 +100,33 @@ impl<'a> Followed<'a> {
     pub(super) fn names(sources: &[&Proposal]) -> Vec<ProposalName> {
         sources.iter().map(|source| source.name.clone()).collect()
     }
+}
+
+/// The command by which a producer proposes the next version of `proposal`, with an answer to all that it would
+/// take up: what is open on it, and on other work that was taken back, where it touches what the current version
+/// touches.
+pub(super) fn next_command(review: &Review, charter: &Charter, proposal: &Proposal) -> String {
+    let mut command = proposal.propose_command(charter);
+    let Some(current) = proposal.current() else { return command };
+    let taken_back = |source: &&Proposal| {
+        let same = source.producer == proposal.producer && source.phase == proposal.phase;
+        same && source.withdrawal.is_some() && source.name != proposal.name && source.dropped.is_none()
+    };
+    let paths = || current.paths.iter().collect::<BTreeSet<_>>();
+    let mut seen = BTreeSet::new();
+    for source in review.proposals.values().filter(taken_back) {
+        let open = review.circle(&source.circle).is_some_and(Circle::is_open);
+        let mut news = source.open_objections().filter(|open| !stands(proposal, open)).peekable();
+        if !open || news.peek().is_none() {
+            continue;
+        }
+        let paths = paths();
+        if source.versions.iter().flat_map(|version| &version.paths).any(|path| paths.contains(path)) {
+            seen.extend(news.map(|objection| objection.id));
+        }
+    }
+    seen.iter().for_each(|id| command.push_str(&format!(" --answer {id}=TEXT")));
+    command
 }
 
 fn stands(proposal: &Proposal, objection: &Objection) -> bool {

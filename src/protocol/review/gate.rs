@@ -237,9 +237,10 @@ fn view_of(
     when: Moment,
     offered: Value,
 ) -> View {
-    let own = proposal_view(charter, phase, proposal, circle, by);
+    let own = proposal_view(team.review(), charter, phase, proposal, circle, by);
     let views = circle.proposals.iter().filter_map(|name| team.review().proposal(name));
-    let mut views: Vec<Value> = views.map(|one| proposal_view(charter, phase, one, circle, by)).collect();
+    let mut views: Vec<Value> =
+        views.map(|one| proposal_view(team.review(), charter, phase, one, circle, by)).collect();
     // What begins with this version isn't in the state yet.
     if views.is_empty() {
         views.push(own.clone());

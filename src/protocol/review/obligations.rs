@@ -1,6 +1,7 @@
 //! obligations: what the review's state makes members owe. Each names a command that is accepted.
 
 use super::dissent;
+use super::follow::next_command;
 use super::requirement::{self, RequirementState};
 use super::state::{CheckReport, Circle, Objection, Proposal, Version};
 use crate::protocol::charter::{Charter, Phase, RuleMode};
@@ -165,7 +166,7 @@ impl Owing<'_, '_> {
         if proposal.unread().next().is_some() || before_a_person {
             return;
         }
-        let command = proposal.propose_command(self.charter);
+        let command = next_command(self.team.review(), self.charter, proposal);
         let id = format!("revise:{}@{}", proposal.name, current.number);
         self.producer_owes(ObligationKind::Revise, id, &proposal.producer, since, command);
     }

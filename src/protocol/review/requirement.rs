@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::follow::next_command;
 use super::gate;
-use super::state::{CheckReport, Circle, Edge, Objection, ObjectionKind, Proposal, Version};
+use super::state::{CheckReport, Circle, Edge, Objection, ObjectionKind, Proposal, Review, Version};
 use crate::protocol::charter::{Charter, Phase, RuleMode};
 use crate::protocol::escalation::Escalated;
 use crate::protocol::name::{MemberName, ProposalName};
@@ -243,7 +244,7 @@ impl<'a> Subjects<'a> {
             circle.proposals.iter().filter_map(|name| review.proposal(name)).collect();
         let views: Vec<Value> = proposals
             .iter()
-            .map(|proposal| proposal_view(charter, phase, proposal, circle, confirmer))
+            .map(|proposal| proposal_view(review, charter, phase, proposal, circle, confirmer))
             .collect();
         let participants = review.participants(charter, circle);
         let produces = proposals.iter().any(|proposal| proposal.producer == *confirmer);
@@ -356,6 +357,7 @@ pub(super) fn circle_view(team: &Team, charter: &Charter, circle: &Circle, propo
 }
 
 pub(super) fn proposal_view(
+    review: &Review,
     charter: &Charter,
     phase: &Phase,
     proposal: &Proposal,
@@ -371,7 +373,7 @@ pub(super) fn proposal_view(
         ("delivered", proposal.current().is_some().into()),
         ("version", proposal.current_number().into()),
         ("ref", proposal.current_ref().into()),
-        ("propose", proposal.propose_command(charter).into()),
+        ("propose", next_command(review, charter, proposal).into()),
         ("withdrawn", proposal.withdrawal.is_some().into()),
         ("unpublishable", proposal.publish_failed.is_some().into()),
         ("accepted", (!circle.unaccepted.contains(&proposal.name)).into()),

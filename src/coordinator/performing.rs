@@ -1,0 +1,96 @@
+//! What the log says the server owes the world, being done.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::notifier::{Notice, Notifier};
+use super::team::{Shared, Submitted};
+use super::{Progress, UNPOISONED};
+use crate::protocol::escalation::ReportSent;
+use crate::protocol::name::{Actor, EscalationId, Seq, TeamName};
+use crate::protocol::review::ReportPublish;
+use crate::protocol::{Command, Effect};
+
+/// Something that is being done to the world. It keeps neither the team's task nor the server.
+pub(super) struct Performing {
+    pub(super) team: TeamName,
+    pub(super) shared: Arc<Shared>,
+    pub(super) notifier: Arc<dyn Notifier>,
+    pub(super) inbox: mpsc::WeakSender<Submitted>,
+    /// The epoch in which it was owed.
+    pub(super) epoch: u64,
+}
+
+impl Performing {
+    /// Does what is owed once the log says so up to `seq`, and reports how it went.
+    pub(super) async fn perform(self, effect: Effect, seq: Seq) {
+        let mut progress = self.shared.progress.1.clone();
+        let void = |progress: &Progress| progress.epoch != self.epoch;
+        let reached = progress.wait_for(|progress| progress.stored >= seq.0 || void(progress)).await;
+        if reached.map_or(true, |progress| void(&progress)) {
+            return;
+        }
+        let command = match &effect {
+            // Publishing moves the deliverables' published pointers, which the report itself does.
+            Effect::Publish { circle, manifest } => {
+                let (circle, manifest) = (circle.clone(), manifest.clone());
+                Command::ReportPublish(ReportPublish { circle, manifest, failure: None })
+            }
+            Effect::Notify { escalation, level, channel } => {
+                let Some(report) = self.notify(&effect, *escalation, *level, channel).await else { return };
+                Command::ReportSent(report)
+            }
+        };
+        let (reply, _) = oneshot::channel();
+        let Some(inbox) = self.inbox.upgrade() else { return };
+        // A closed inbox: the server is ending, and does this when it starts again.
+        drop(inbox.send(Submitted { who: Actor::Server, command, request: None, reply }).await);
+    }
+
+    /// Sends the news until it is taken, with longer and longer pauses; nothing once it is not owed any
+    /// longer.
+    async fn notify(
+        &self,
+        effect: &Effect,
+        escalation: EscalationId,
+        level: u32,
+        channel: &str,
+    ) -> Option<ReportSent> {
+        let report = || Some(ReportSent { escalation, level, channel: channel.to_owned() });
+        let deliveries = || self.shared.deliveries.lock().expect(UNPOISONED);
+        while self.shared.progress.1.borrow().epoch == self.epoch {
+            if deliveries().was_sent(escalation, level, channel) {
+                return report();
+            }
+            let Some(notice) = self.notice(effect, escalation, level, channel) else {
+                deliveries().dropped(escalation, level, channel);
+                return None;
+            };
+            let Err(why) = self.notifier.send(&notice).await else {
+                deliveries().sent(escalation, level, channel);
+                return report();
+            };
+            tracing::warn!(team = %self.team, %escalation, channel, why, "the news was not taken");
+            let again = deliveries().failed(escalation, level, channel, why, self.shared.clock.now());
+            self.shared.clock.wait_until(again).await;
+        }
+        None
+    }
+
+    /// What is to be told, while it is still owed.
+    fn notice(&self, effect: &Effect, id: EscalationId, level: u32, channel: &str) -> Option<Notice> {
+        let team = self.shared.team.read().expect(UNPOISONED);
+        let charter = &team.adopted()?.charter;
+        let owed = team.effects().contains(effect);
+        let (escalation, known) = (team.escalations().get(id)?, charter.channels.get(channel)?);
+        owed.then(|| Notice {
+            team: self.team.clone(),
+            name: channel.to_owned(),
+            channel: known.clone(),
+            escalation: escalation.clone(),
+            level,
+            at: self.shared.clock.now(),
+        })
+    }
+}
