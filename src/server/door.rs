@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tonic::{Code, Request, Response, Status};
 
 use super::answer::{Failure, wakes};
-use super::call::{Call, answered, answered_to_operator, blocking, request_key};
+use super::call::{Call, answered, answered_about, answered_to_operator, blocking, request_key};
 use super::operator::{OperatorFault, find_team, repository_path, with_home};
 use super::pin;
 use super::shared::Shared;
@@ -54,6 +54,10 @@ impl DoorService for Door {
     ) -> Result<Response<proto::CheckCommitResponse>, Status> {
         if super::auth::operator(&self.0, request.metadata()).is_ok() {
             return answered_to_operator(&self.0, "check commit", request, check_commit_for_operator).await;
+        }
+        if let Some(team) = super::auth::reader(&self.0, request.metadata()) {
+            let check = |team: TeamHandle, request| async move { check_commit(&team, &request).await };
+            return answered_about(&self.0, team, "check commit", request, check).await;
         }
         let check = |call: Call, request| async move { check_commit(&call.team, &request).await };
         answered(&self.0, "check commit", request, check).await

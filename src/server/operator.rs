@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::pin;
 use crate::artifact::{self, Artifacts};
 use crate::coordinator::token::Token;
-use crate::coordinator::{AddTeamError, Clock, Coordinator, SystemClock, TeamHandle};
+use crate::coordinator::{AddTeamError, Clock, Coordinator, READER, SystemClock, TeamHandle};
 use crate::home::{Home, HomeFault};
 use crate::judge::{CelRulebook, LoadError, own};
 use crate::protocol::charter::{self, Charter, Diagnostics};
@@ -366,8 +366,8 @@ pub(super) async fn issue_token_with(
     member: &MemberName,
     keep: bool,
 ) -> Result<(TeamName, Token), OperatorFault> {
-    let team = find_member(coordinator, team, member)?;
-    let token = coordinator.issue_token(&team, member, keep).await?;
+    let (team, member) = whose(coordinator, team, member)?;
+    let token = coordinator.issue_token(&team, &member, keep).await?;
     Ok((team, token))
 }
 
@@ -376,8 +376,8 @@ pub(super) async fn revoke_tokens_with(
     team: Option<&TeamName>,
     member: &MemberName,
 ) -> Result<usize, OperatorFault> {
-    let team = find_member(coordinator, team, member)?;
-    Ok(coordinator.revoke_tokens(&team, member).await?)
+    let (team, member) = whose(coordinator, team, member)?;
+    Ok(coordinator.revoke_tokens(&team, &member).await?)
 }
 
 /// The team that is meant; it may be left out where there is one.
@@ -401,6 +401,21 @@ pub(super) fn find_team(
             let teams = several.iter().map(|known| known.name().clone()).collect();
             Err(OperatorFault::TeamNeeded { teams })
         }
+    }
+}
+
+/// Whose token a member's command asks for. `ci` is nobody's but a forge's, unless the charter has such a member:
+/// its token may ask whether a circle holds a commit, and nothing else.
+fn whose(
+    coordinator: &Coordinator,
+    team: Option<&TeamName>,
+    member: &MemberName,
+) -> Result<(TeamName, MemberName), OperatorFault> {
+    match find_member(coordinator, team, member) {
+        Err(OperatorFault::UnknownMember { team, .. }) if member.as_str() == "ci" => {
+            Ok((team, READER.parse().expect("it is of a name's form")))
+        }
+        found => found.map(|team| (team, member.clone())),
     }
 }
 

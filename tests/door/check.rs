@@ -57,6 +57,18 @@ fn only_a_commit_that_a_completed_circle_holds_passes() {
         Ran::of(&check.output().unwrap())
     };
     outside(".countersign/tokens/sec").done();
+    guarded.place.run(&["member", "token", "ci"]).done();
+    outside(".countersign/tokens/ci").done();
+    // It may ask this and nothing else, and speaks for nobody.
+    let token = guarded.place.path(".countersign/tokens/ci");
+    for args in [["--as", "ci", "status"], ["--as", "nobody", "status"], ["--as", "sec", "status"]] {
+        let mut other = guarded.place.command(".", &args);
+        let other = Ran::of(&other.env("COUNTERSIGN_TOKEN_FILE", &token).output().unwrap());
+        assert_eq!(other.exit, 5, "{args:?}: {other:?}");
+    }
+    guarded.place.write("ended", std::fs::read(&token).unwrap());
+    guarded.place.run(&["member", "token", "ci", "--revoke"]).done();
+    assert_eq!(outside("ended").exit, 5, "an ended token is a stranger's");
     guarded.place.write("stranger", format!("csgn_{}\n", "0".repeat(64)));
     assert_eq!(outside("stranger").exit, 5);
     assert_eq!(outside("nowhere").exit, 1);

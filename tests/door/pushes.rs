@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
+use serde_json::Value;
+
 use super::guarded::Guarded;
 
 #[test]
@@ -157,6 +159,9 @@ fn a_staging_ref_is_made_once_by_the_whole_id_of_its_commit() {
         let told = guarded.refused(&[&refspec]);
         assert!(told.contains("refused STAGING_REF"), "{what}: {told}");
     }
+    let status = guarded.place.run(&["--as", "app", "--json", "status"]).done().json();
+    let codes: Vec<&Value> = status["attempts"].as_array().unwrap().iter().map(|one| &one["code"]).collect();
+    assert_eq!(codes, ["STAGING_REF"; 5], "each is counted by its ref");
     for kept in ["refs/countersign/parser/1", "refs/countersign/staging", "refs/countersign"] {
         let told = guarded.refused(&[format!("HEAD:{kept}")]);
         assert!(told.contains("refused DIRECT_PUSH"), "{kept}: {told}");
