@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::failure::{Failure, sentence};
 use super::operator::Operator;
@@ -302,10 +302,9 @@ impl Site {
         }
         let mut failure =
             Failure::refused("REFS_MOVED", told_of(&found.moved), self.way_back(&found.moved[0]));
-        failure.found = match json {
-            Value::Object(members) => members,
-            _ => Map::new(),
-        };
+        if let Value::Object(members) = json {
+            failure.found = Some(Box::new(members));
+        }
         Err(failure)
     }
 
