@@ -398,9 +398,11 @@ impl<'a> World<'a> {
         let followed = subject.parse().ok().is_some_and(|id: ObjectionId| {
             self.team.review().places(id).any(|(proposal, _)| proposal.circle == circle.name)
         });
+        // What is asked about something that was dropped stands before its circle, too.
+        let named = about.parse().ok().and_then(|name| self.team.review().proposal(&name));
         let within = followed
             || about == circle.name.as_str()
-            || circle.proposals.iter().any(|known| known.as_str() == about);
+            || named.is_some_and(|proposal| proposal.circle == circle.name);
         // What a member merely asked, or a limit that stands in nobody's way, moves nothing until all else
         // is settled; then it lets nobody confirm.
         let settled = self.team.review().is_settled(circle);
