@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use serde_json::Value;
 
 use super::guarded::Guarded;
+use super::place::Ran;
 
 #[test]
 fn a_direct_push_is_refused_and_says_how_to_propose() {
@@ -185,4 +186,27 @@ fn a_staging_ref_is_made_once_by_the_whole_id_of_its_commit() {
     guarded.refused(&["HEAD~1:refs/countersign/parser/1", "--force"]);
     guarded.refused(&["--delete", "refs/countersign/parser/1"]);
     assert_eq!(guarded.moved(), [""; 0]);
+}
+
+#[test]
+fn a_push_over_ssh_meets_the_same_door_with_nothing_of_the_pushers_environment() {
+    let guarded = Guarded::served();
+    // What sshd does with a command: it runs it by a shell, in an environment of its own.
+    guarded
+        .place
+        .write("ssh", "#!/bin/sh\nshift\nexec env -i PATH=\"$PATH\" HOME=/nonexistent sh -c \"$*\"\n");
+    let ssh = guarded.place.path("ssh");
+    std::fs::set_permissions(&ssh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let url = format!("ssh://forge.example.org{}", guarded.place.path("atlas.git").display());
+    let push = |refspec: &str| {
+        let mut push = guarded.git_command(&["push", &url, refspec]);
+        let push = push.env("GIT_SSH", &ssh).env("GIT_SSH_VARIANT", "simple");
+        Ran::of(&push.output().unwrap())
+    };
+    let refused = push("HEAD:refs/heads/main");
+    assert!(refused.exit == 1 && refused.err.contains("refused DIRECT_PUSH"), "{refused:?}");
+    let head = guarded.id("HEAD");
+    push(&format!("HEAD:refs/countersign/staging/{head}")).done();
+    assert_eq!(guarded.at(&format!("refs/countersign/staging/{head}")), head);
+    assert_eq!(guarded.at("refs/heads/main"), guarded.id("HEAD~1"));
 }
