@@ -7,7 +7,7 @@
 //! ```
 //!
 //! This module knows git's side: which ref is what ([`Guard`]), what a push asks for ([`Move`]), what is said of
-//! it ([`judge`]), where a person opened the door for a while ([`Grants`]), how the hook gets into a repository and
+//! it ([`judge()`]), where a person opened the door for a while ([`Grants`]), how the hook gets into a repository and
 //! out again ([`hook`]), which refs stand otherwise than the door left them ([`ledger`]), and who could go around
 //! it ([`bypass`]). It talks to no server and keeps no log.
 //!
