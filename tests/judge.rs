@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use countersign::judge::{CelJudge, CelRulebook, ExampleOutcome, LoadError, bounds, own};
 use countersign::protocol::rule::view::{FIELDS, Kind};
-use countersign::protocol::rule::{Judge, Judgement, Moment, OwnRule, Owner, Rulebook, Value, View, fill};
+use countersign::protocol::rule::{
+    Judge, Judgement, Moment, OwnRule, Owner, Rulebook, Value, View, message, remedy,
+};
 use proptest::prelude::*;
 
 /// A rule in which all is well, one key a line.
@@ -108,7 +110,7 @@ fn what_the_shipped_rules_say() {
         let judgement = judge.judge(index, &example.view);
         writeln!(out, "{} line {}: {judgement:?}: {}", rule.id, example.line, example.because).unwrap();
         if judgement == Judgement::Denies {
-            let (message, remedy) = (fill(&rule.message, &example.view), fill(&rule.remedy, &example.view));
+            let (message, remedy) = (message(rule, &example.view), remedy(rule, &example.view));
             writeln!(out, "    {message}\n    {:?} owes: {remedy}", rule.owes).unwrap();
         }
     }
@@ -596,7 +598,8 @@ proptest! {
             let judgement = judge.judge(index, &view);
             prop_assert!(!matches!(judgement, Judgement::Error(_)), "{}: {judgement:?}", rule.id);
             prop_assert_eq!(&judgement, &judge.judge(index, &view));
-            let _ = (fill(&rule.message, &view), fill(&rule.remedy, &view));
+            let said = (message(rule, &view), remedy(rule, &view));
+            prop_assert!(said.0.len() < 4 << 10 && said.1.len() < 32 << 10);
         }
     }
 

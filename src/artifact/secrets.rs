@@ -1,8 +1,10 @@
 //! Secrets in what a version adds. Lines that its base holds already are nobody's news: whoever touches
 //! an old file isn't refused for what landed long ago.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
+use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use super::git::Git;
@@ -14,6 +16,9 @@ use crate::protocol::secret;
 /// The longest part of a line that is looked at in one piece; a file without lines has longer ones.
 const PIECE_BYTES_MAX: usize = 1 << 20;
 
+/// Lines with a secret that are looked at on each side.
+const LOOKED_AT_MAX: usize = 1_000;
+
 /// What pieces of a line overlap by: more than any secret is long.
 const OVERLAP_BYTES: usize = 512;
 
@@ -22,7 +27,7 @@ pub(super) fn first_added(path: &RepoPath, old: &[u8], new: &[u8]) -> Option<Fou
     let lines = new.split(|byte| *byte == b'\n').zip(1_u32..);
     lines.filter(|(line, _)| secret::may_stand_in(line)).find_map(|(line, number)| {
         let found = secret::find(&String::from_utf8_lossy(line))?;
-        let known = old.split(|byte| *byte == b'\n').any(|known| known == line);
+        let known = old.split(|byte| *byte == b'\n').any(|known| without_cr(known) == without_cr(line));
         let found = FoundSecret { path: path.clone(), line: number, kind: found.kind.to_owned() };
         (!known).then_some(found)
     })
@@ -55,18 +60,17 @@ pub(super) async fn added(desk: &Git, from: &Digest, commit: &Digest) -> Result<
         let mut printed = BufReader::with_capacity(PIECE_BYTES_MAX, printed);
         loop {
             let piece = printed.fill_buf().await?;
-            if piece.is_empty() || scanner.found.len() >= SECRETS_MAX {
+            if piece.is_empty() || scanner.added.len() >= LOOKED_AT_MAX {
                 break;
             }
             let length = piece.len();
             scanner.take(piece);
             printed.consume(length);
         }
-        scanner.end();
         // Nobody reads on where there is enough to tell.
-        let whole = scanner.found.len() < SECRETS_MAX;
+        let whole = scanner.added.len() < LOOKED_AT_MAX;
         let code = if whole { child.wait().await?.code() } else { Some(0) };
-        Ok::<_, std::io::Error>((scanner.found, code))
+        Ok::<_, std::io::Error>((scanner.end(), code))
     };
     let ended = tokio::time::timeout(desk.time_max(), reading).await;
     let (verb, time_max) = ("diff-tree".to_owned(), desk.time_max());
@@ -91,7 +95,10 @@ struct Scanner {
     left: (u64, u64),
     /// The number of the next added line.
     number: u32,
-    found: Vec<FoundSecret>,
+    /// Secrets in added lines, with the digest of what the line holds.
+    added: Vec<(FoundSecret, [u8; 32])>,
+    /// The digests of removed lines that hold one: what moved is no news.
+    removed: BTreeSet<[u8; 32]>,
 }
 
 impl Scanner {
@@ -113,10 +120,19 @@ impl Scanner {
         }
     }
 
-    fn end(&mut self) {
+    /// The first of each file that wasn't there before, by path.
+    fn end(mut self) -> Vec<FoundSecret> {
         if !self.line.is_empty() {
             self.end_line();
         }
+        let mut found: Vec<FoundSecret> = Vec::new();
+        for (secret, line) in self.added {
+            let again = found.last().is_some_and(|last| last.path == secret.path);
+            if !again && !self.removed.contains(&line) && found.len() < SECRETS_MAX {
+                found.push(secret);
+            }
+        }
+        found
     }
 
     fn end_line(&mut self) {
@@ -141,7 +157,8 @@ impl Scanner {
         if let Some(name) = self.line.strip_prefix(b"+++ ") {
             // Git puts a tab after a name with a space in it.
             let name = unquoted(name.strip_suffix(b"\t").unwrap_or(name));
-            self.path = name.strip_prefix(b"b/").map(RepoPath::from_bytes);
+            // Of a file that is gone the removed lines alone are looked at.
+            self.path = Some(RepoPath::from_bytes(name.strip_prefix(b"b/").unwrap_or(&name)));
         } else if let Some(hunk) = self.line.strip_prefix(b"@@ -") {
             let hunk = String::from_utf8_lossy(hunk);
             let mut sides = hunk.split(' ');
@@ -153,18 +170,26 @@ impl Scanner {
         }
     }
 
-    /// Looks at what there is of an added line.
+    /// Looks at what there is of a line.
     fn look(&mut self) {
-        let Some(added) = self.line.strip_prefix(b"+") else { return };
-        let Some(path) = &self.path else { return };
-        if self.found.last().is_some_and(|found| found.path == *path) || !secret::may_stand_in(added) {
+        let (Some((side, line)), Some(path)) = (self.line.split_first(), &self.path) else { return };
+        if self.added.len() >= LOOKED_AT_MAX || !secret::may_stand_in(line) {
             return;
         }
-        if let Some(found) = secret::find(&String::from_utf8_lossy(added)) {
+        let Some(found) = secret::find(&String::from_utf8_lossy(line)) else { return };
+        let digest = Sha256::digest(without_cr(line)).into();
+        if *side == b'+' {
             let (path, kind) = (path.clone(), found.kind.to_owned());
-            self.found.push(FoundSecret { path, line: self.number, kind });
+            self.added.push((FoundSecret { path, line: self.number, kind }, digest));
+        } else if self.removed.len() < LOOKED_AT_MAX {
+            self.removed.insert(digest);
         }
     }
+}
+
+/// A line without the half of a line end that some editors write.
+fn without_cr(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
 }
 
 /// One side of a hunk: its first line, and how many there are.
@@ -215,8 +240,7 @@ mod tests {
     fn scanned(diff: &[u8], pieces: usize) -> Vec<(String, u32)> {
         let mut scanner = Scanner::default();
         diff.chunks(pieces).for_each(|piece| scanner.take(piece));
-        scanner.end();
-        scanner.found.into_iter().map(|found| (found.path.to_string(), found.line)).collect()
+        scanner.end().into_iter().map(|found| (found.path.to_string(), found.line)).collect()
     }
 
     #[test]
@@ -224,10 +248,11 @@ mod tests {
         let key = "AKIAIOSFODNN7EXAMPLE";
         let diff = format!(
             "diff --git a/src/a.rs b/src/a.rs\nindex 1..2 100644\n--- a/src/a.rs\n+++ b/src/a.rs\n\
-             @@ -3 +3,3 @@ fn x() {{\n-{key}\n+++ b/{key}\n+one\n+{key}\n\
+             @@ -3 +3,3 @@ fn x() {{\n-one\n+++ b/{key}\n+one\n+{key}\n\
              @@ -9,0 +11 @@\n+{key}\n\
              diff --git a/b b/b\n--- a/b\n+++ \"b/\\303\\244 b\\n\"\n@@ -0,0 +1,2 @@\n+fine\n+{key}\n\\ No newline at end of file\n\
-             diff --git a/c b/c\n--- a/c\n+++ /dev/null\n@@ -1 +0,0 @@\n-{key}\n"
+             diff --git a/c b/c\n--- a/c\n+++ /dev/null\n@@ -1 +0,0 @@\n-moved {key}\n\
+             diff --git a/d b/d\n--- a/d\n+++ b/d\n@@ -0,0 +1 @@\n+moved {key}\r\n"
         );
         for pieces in [1, 7, 100_000] {
             let found = scanned(diff.as_bytes(), pieces);

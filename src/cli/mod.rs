@@ -88,7 +88,7 @@ enum Command {
     #[command(after_help = "Example:
   countersign init --charter charter.toml
 
-Refused with CHARTER_REFUSED, HOME_TAKEN, TEAM_TAKEN, REPOSITORY_UNUSABLE, REPOSITORY_IN_USE.")]
+Refused with CHARTER_REFUSED, RULE_REFUSED, HOME_TAKEN, TEAM_TAKEN, REPOSITORY_UNUSABLE, REPOSITORY_IN_USE.")]
     Init(init::Init),
 
     #[command(after_help = "Examples:
@@ -100,7 +100,7 @@ such file either, a starter is written. One line says when it is ready. COUNTERS
 its log, as in COUNTERSIGN_LOG=countersign=debug.
 
 Refused with HOME_HELD, HOME_UNUSABLE, LOG_DAMAGED, STORE_UNUSABLE, CANNOT_LISTEN, NOT_LOOPBACK,
-TLS_UNUSABLE.")]
+TLS_UNUSABLE, CHARTER_REFUSED, RULE_REFUSED.")]
     Serve(serve::Serve),
 
     Team(init::Team),

@@ -7,6 +7,9 @@ use crate::protocol::Violation;
 use crate::protocol::name::MemberName;
 use crate::protocol::time::Time;
 
+/// The most characters of what the last one said: everybody's `status` shows them.
+const SAID_CHARS_MAX: usize = 300;
+
 /// One member's refusals with one code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
@@ -40,7 +43,7 @@ impl Attempts {
             *self.rules.entry(rule.to_owned()).or_default() += 1;
         }
         let Some(member) = member else { return };
-        let said = rejection.first().to_string();
+        let said: String = rejection.first().to_string().chars().take(SAID_CHARS_MAX).collect();
         let known = self.by.entry((member.clone(), rejection.code()));
         let attempt = known.or_insert(Attempt { count: 0, at, said: String::new() });
         *attempt = Attempt { count: attempt.count + 1, at, said };
@@ -51,7 +54,8 @@ impl Attempts {
         let known = self.pushes.contains_key(reference) || self.pushes.len() < REFS_MAX;
         let name = if known { reference } else { FURTHER_REFS };
         let before = self.pushes.get(name).map_or(0, |(_, attempt)| attempt.count);
-        let attempt = Attempt { count: before + 1, at, said: violation.to_string() };
+        let said = violation.to_string().chars().take(SAID_CHARS_MAX).collect();
+        let attempt = Attempt { count: before + 1, at, said };
         self.pushes.insert(name.to_owned(), (violation.code(), attempt));
     }
 

@@ -540,12 +540,16 @@ impl Task {
             self.shared.seen.lock().expect(UNPOISONED).saw(member, now);
         }
         let judge = self.shared.judge();
+        // Another charter can change what anybody owes.
+        let adopts = matches!(command, Command::Revise(_));
         let (decision, before, at, seq, touched) = {
             let team = self.shared.team.read().expect(UNPOISONED);
             let decision = team.handle(&*judge, now, &who, &command);
             let touched = touched(&team, &decision.events);
             let before = if decision.events.is_empty() {
                 Vec::new()
+            } else if adopts {
+                team.all_obligations(&*judge, now)
             } else {
                 team.obligations_around(&*judge, now, touched.as_ref())
             };
@@ -574,8 +578,12 @@ impl Task {
         self.fold(&Actor::Server, at, &aftermath.events, &mut rows);
         let (last, after) = {
             let team = self.shared.team.read().expect(UNPOISONED);
-            let again = || team.obligations_around(&*judge, now, touched.as_ref());
-            (team.seq(), if aftermath.events.is_empty() { aftermath.owed } else { again() })
+            let owed = match aftermath.events.is_empty() {
+                _ if adopts => team.all_obligations(&*judge, now),
+                true => aftermath.owed,
+                false => team.obligations_around(&*judge, now, touched.as_ref()),
+            };
+            (team.seq(), owed)
         };
         self.expect_deadline(at);
         let woke = self.woke(&who, &before, &after);

@@ -20,6 +20,10 @@ pub const PARTS_DEEP_MAX: usize = 64;
 pub const QUANTIFIERS_DEEP_MAX: usize = 2;
 /// The longest pattern of `matches`, in bytes.
 pub const PATTERN_BYTES_MAX: usize = 256;
+/// The most patterns of one condition.
+pub const PATTERNS_MAX: usize = 8;
+/// The most patterns of all rules of a team's own: a compiled one takes as much memory as a small file.
+pub const OWN_PATTERNS_MAX: usize = 128;
 /// The largest compiled pattern, in bytes: room for a few Unicode classes.
 pub const PATTERN_SIZE_MAX: usize = 256 << 10;
 /// The longest text that a pattern is tried on, in bytes.

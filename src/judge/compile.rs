@@ -9,7 +9,7 @@ use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, SourceInfo, opera
 use regex::{Regex, RegexBuilder};
 
 use super::bounds::{
-    self, BRACKETS_DEEP_MAX, PARTS_DEEP_MAX, PARTS_MAX, PATTERN_BYTES_MAX, PATTERN_SIZE_MAX,
+    self, BRACKETS_DEEP_MAX, PARTS_DEEP_MAX, PARTS_MAX, PATTERN_BYTES_MAX, PATTERN_SIZE_MAX, PATTERNS_MAX,
     QUANTIFIERS_DEEP_MAX, STACK_BYTES,
 };
 use super::words::{Words, item_of};
@@ -178,7 +178,7 @@ fn parse(source: &str, words: Words) -> Result<Condition, Refusal> {
         let said = said.split(" expecting").next().unwrap_or(said);
         refuse(at, format!("this is no expression: {said}"))
     })?;
-    let mut typing = Typing { words, places, items: Vec::new(), parts: 0, deep: 0 };
+    let mut typing = Typing { words, places, items: Vec::new(), parts: 0, patterns: 0, deep: 0 };
     let (part, kind) = typing.part(&tree)?;
     if kind != Type::Bool {
         return Err(typing.refuse(&tree, format!("{}; a condition is a bool", kind.shown())));
@@ -205,6 +205,7 @@ struct Typing {
     /// The variables of the quantifiers around the current place, outermost first.
     items: Vec<(String, Type)>,
     parts: usize,
+    patterns: usize,
     deep: usize,
 }
 
@@ -344,6 +345,12 @@ impl Typing {
             }
             ("matches", Some(of), [pattern]) => {
                 let of = self.operand(of, "matches", Type::Text)?;
+                self.patterns += 1;
+                if self.patterns > PATTERNS_MAX {
+                    return Err(
+                        self.refuse(tree, format!("more than {PATTERNS_MAX} patterns; `(a|b)` is one"))
+                    );
+                }
                 Ok((Part::Matches(Box::new(of), self.pattern(pattern)?), Type::Bool))
             }
             (_, Some(of), [argument]) if let Some(how) = search(name) => {

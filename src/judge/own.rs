@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::bounds::{OWN_RULES_BYTES_MAX, RULE_FILE_BYTES_MAX, RULES_MAX};
+use super::bounds::{OWN_PATTERNS_MAX, OWN_RULES_BYTES_MAX, RULE_FILE_BYTES_MAX, RULES_MAX};
 use super::engine::{CelJudge, SHIPPED};
 use super::load::{self, LoadError, MOMENTS};
 use crate::protocol::charter::{Charter, line_of_rule};
@@ -98,7 +98,11 @@ pub fn check(file: &str, text: &str, charter: &Charter, own: &[OwnRule]) -> Resu
     for id in charter.rules.modes.keys().filter(|id| !ids.contains(&id.as_str())) {
         errors.push(at(id, format!("there is no rule {id:?}"), nearest(id, ids.iter().copied())));
     }
-    if let Err(more) = CelJudge::load(own) {
+    // A set that is too large isn't compiled to find out what else is wrong.
+    let too_large = check_set(own);
+    if !too_large.is_empty() {
+        errors.extend(too_large);
+    } else if let Err(more) = CelJudge::load(own) {
         errors.extend(more);
     }
     if errors.is_empty() { Ok(()) } else { Err(errors) }
@@ -119,6 +123,11 @@ pub(super) fn check_set(own: &[OwnRule]) -> Vec<LoadError> {
     let bytes: usize = own.iter().map(|rule| rule.text.len()).sum();
     if own.len() > RULES_MAX || bytes > OWN_RULES_BYTES_MAX {
         let text = format!("more than {RULES_MAX} rules or {OWN_RULES_BYTES_MAX} bytes of rules");
+        errors.extend(own.first().map(|first| refuse(&first.id, text)));
+    }
+    let patterns: usize = own.iter().map(|rule| rule.text.matches(".matches(").count()).sum();
+    if patterns > OWN_PATTERNS_MAX {
+        let text = format!("{patterns} patterns in all rules together; {OWN_PATTERNS_MAX} are allowed");
         errors.extend(own.first().map(|first| refuse(&first.id, text)));
     }
     let mut seen = BTreeSet::new();
@@ -154,6 +163,10 @@ pub(super) fn text<'a>(path: &Path, name: &'a str) -> Result<(&'a str, String), 
     let Some(stem) = name.strip_suffix(".toml") else {
         return Err(load::unreadable(path, "a rule file's name ends in .toml"));
     };
+    // A pipe would never end.
+    if !path.is_file() {
+        return Err(load::unreadable(path, "this is no file"));
+    }
     let mut bytes = Vec::new();
     std::fs::File::open(path)
         // One byte more than is allowed, so that the reader sees that it is too long.

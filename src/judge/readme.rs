@@ -50,6 +50,8 @@ fn limits() -> String {
         ("of these in one another", bounds::PARTS_DEEP_MAX),
         ("`all`, `exists` and `exists_one` in one another", bounds::QUANTIFIERS_DEEP_MAX),
         ("bytes of a pattern", bounds::PATTERN_BYTES_MAX),
+        ("patterns of one condition", bounds::PATTERNS_MAX),
+        ("patterns of all rules of a team's own", bounds::OWN_PATTERNS_MAX),
         ("bytes of a text that a pattern is tried on", bounds::PATTERN_TEXT_BYTES_MAX),
         ("steps of one evaluation", bounds::STEPS_MAX as usize),
     ];

@@ -15,6 +15,7 @@ use super::name::{Digest, EscalationId, PhaseName, ProposalName, skeleton};
 use super::rejection::{Rejection, Violation};
 use super::review::{self, Circle, CircleState, DeliverableDropped, PhaseState, Proposal};
 use super::rule::OwnRule;
+use super::secret;
 use super::team::{Ask, Decision};
 
 /// Put another charter in force, as a person.
@@ -55,6 +56,12 @@ pub(super) fn adopt(ask: Ask<'_>, command: &Revise) -> Decision {
     let mut unmet = Vec::new();
     ask.check_person("adopt a charter", &mut unmet);
     ask.check_reason("adopt", &command.reason, &mut unmet);
+    let texts = command.rules.iter().map(|rule| (format!("rule {}", rule.id), rule.text.as_str()));
+    let texts = std::iter::once(("charter".to_owned(), command.text.as_str())).chain(texts);
+    unmet.extend(texts.filter_map(|(what, text)| {
+        let found = secret::find(text)?;
+        Some(Violation::SecretFound { what, kind: found.kind.to_owned(), line: found.line })
+    }));
     let charter = match &command.charter {
         Ok(charter) => Some(charter),
         Err(found) => {

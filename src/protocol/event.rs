@@ -17,6 +17,7 @@ use super::review::{
     ReviewerReplaced, VersionRead, Withdrawn,
 };
 use super::rule::OwnRule;
+use super::time::Time;
 use super::{Adopted, charter::Charter};
 
 /// A phase opened: its deliverables are owed.
@@ -53,6 +54,7 @@ impl From<&CharterAdopted> for Adopted {
             text: event.text.as_str().into(),
             charter: event.charter.clone(),
             rules: event.rules.as_slice().into(),
+            at: Time::default(),
         }
     }
 }

@@ -95,11 +95,20 @@ pub fn may_stand_in(line: &[u8]) -> bool {
 fn find_form(text: &str, form: &Form) -> Option<usize> {
     let bytes = text.as_bytes();
     let found = text.match_indices(form.prefix).find(|(at, _)| {
-        let begins = at.checked_sub(1).is_none_or(|before| !word(bytes[before]));
+        let begins = at.checked_sub(1).is_none_or(|before| !word(bytes[before])) || escaped(&bytes[..*at]);
         let rest = &bytes[at + form.prefix.len()..];
         begins && rest.iter().take(form.least).take_while(|byte| (form.class)(**byte)).count() == form.least
     });
     found.map(|(at, _)| at)
+}
+
+/// Whether what ends here is an escape: `\n` in a JSON text, `%2F` in an address.
+fn escaped(before: &[u8]) -> bool {
+    match before {
+        [.., b'\\', letter] => letter.is_ascii_alphabetic(),
+        [.., b'%', high, low] => high.is_ascii_hexdigit() && low.is_ascii_hexdigit(),
+        _ => false,
+    }
 }
 
 fn find_key(text: &str) -> Option<usize> {
@@ -135,6 +144,13 @@ mod tests {
             assert!(text.lines().any(|line| may_stand_in(line.as_bytes())), "{text}");
             let within = format!("one\ntwo ä {text}\nthree");
             assert_eq!(find(&within), Some(Secret { kind, line: 2 }), "{within}");
+            for escape in ["\\n", "%2F"] {
+                assert_eq!(
+                    find(&format!("x{escape}{text}")).map(|found| found.kind),
+                    Some(kind),
+                    "{escape}{text}"
+                );
+            }
         }
         for text in [
             "",

@@ -9,7 +9,7 @@ use super::adoption::{self, Revise};
 use super::answer::Answer;
 use super::charter::Charter;
 use super::deadline::{self, Deadlines, ServerResumed};
-use super::escalation::{self, Escalated, Escalations};
+use super::escalation::{self, Cause, Escalated, Escalations};
 use super::event::{CharterAdopted, Event, PhaseOpened};
 use super::name::{
     Actor, CircleName, Digest, EscalationId, MemberName, ProposalName, Seq, says_nothing, shown,
@@ -35,6 +35,8 @@ pub struct Adopted {
     pub charter: Charter,
     /// The team's own rules, by id.
     pub rules: Arc<[OwnRule]>,
+    /// When it was put in force.
+    pub at: Time,
 }
 
 /// Put a first charter in force, as the operator.
@@ -283,7 +285,7 @@ impl Team {
                 if let Some(before) = &self.adopted {
                     self.review.lapse_decisions(&before.charter, &adopted.charter);
                 }
-                self.adopted = Some(adopted.into());
+                self.adopted = Some(Adopted { at, ..adopted.into() });
                 self.revisions.extend(self.adopted.clone());
             }
             Event::Escalated(escalated) => self.escalations.opened(at, escalated),
@@ -423,6 +425,24 @@ impl<'a> Ask<'a> {
             let (what, kind, line) = (what.to_owned(), secret.kind.to_owned(), secret.line);
             unmet.push(Violation::SecretFound { what, kind, line });
         }
+    }
+
+    /// The escalation of a rule that no member can satisfy, once under each charter: a person who dismissed it
+    /// isn't asked the same again.
+    pub(super) fn rule_escalation(&self, circle: &CircleName, known: bool, text: String) -> Option<Event> {
+        let since = self.team.adopted().map_or(Time::default(), |adopted| adopted.at);
+        let same = |one: &&escalation::Escalation| {
+            let opened = &one.opened;
+            let again = one.closed.is_none() || (opened.text == text && one.opened_at >= since);
+            opened.cause == Cause::RuleError && opened.subject == circle.as_str() && again
+        };
+        if self.team.escalations().all().any(|one| same(&one)) {
+            return None;
+        }
+        let id = self.team.escalations().next_id();
+        let about = known.then(|| circle.clone());
+        let opened = Escalated::new(Cause::RuleError, circle.as_str(), text);
+        Some(Escalated { id, circle: about, ..opened }.into())
     }
 
     /// Refuses a member who is no person.

@@ -25,9 +25,17 @@ pub(super) async fn adopt_charter(
     let rules = own_rules(request.rules);
     let digest = Digest::of_bytes(Sha256::digest(&request.charter).into());
     let text = String::from_utf8_lossy(&request.charter).into_owned();
-    let refused = match &charter {
-        Ok(charter) => own::check(&request.file, &text, charter, &rules).err().unwrap_or_default(),
-        Err(_) => Vec::new(),
+    let person =
+        call.team.peek(|team| team.adopted().is_some_and(|adopted| adopted.charter.is_human(&call.member)));
+    // Who may not adopt has nothing compiled; and what is compiled holds nobody up.
+    let refused = match charter.clone() {
+        Ok(charter) if person => {
+            let _turn = call.shared.compiling.lock().await;
+            let (file, text, rules) = (request.file.clone(), text.clone(), rules.clone());
+            let checked = move || own::check(&file, &text, &charter, &rules).err().unwrap_or_default();
+            tokio::task::spawn_blocking(checked).await.map_err(|_| Failure::unexpected())?
+        }
+        _ => Vec::new(),
     };
     let refused = refused.into_iter().map(rule_fault).collect();
     let revise = Revise { text, digest, charter, rules, refused, reason: request.reason };

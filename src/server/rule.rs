@@ -53,7 +53,12 @@ async fn list(call: Call, _: proto::ListRulesRequest) -> Result<proto::ListRules
 
 async fn check(call: Call, request: proto::CheckRuleRequest) -> Result<proto::CheckRuleResponse, Failure> {
     let stem = Path::new(&request.file).file_stem().unwrap_or_default().to_string_lossy();
-    let candidate = CelJudge::candidate_text(&request.file, &stem, &request.text);
+    let (file, stem, text) = (request.file.clone(), stem.into_owned(), request.text.clone());
+    let candidate = {
+        let _turn = call.shared.compiling.lock().await;
+        let compiled = move || CelJudge::candidate_text(&file, &stem, &text);
+        tokio::task::spawn_blocking(compiled).await.map_err(|_| Failure::unexpected())?
+    };
     let candidate = candidate.map_err(|errors| {
         let faults = errors.into_iter().map(rule_fault);
         let refused = faults.map(|fault| Violation::RuleRefused {

@@ -36,6 +36,8 @@ pub(super) struct Shared {
     artifacts: RwLock<BTreeMap<TeamName, Arc<Artifacts>>>,
     /// Teams are added one after the other: the first is special.
     pub(super) adding: Mutex<()>,
+    /// Rules are compiled one set after the other.
+    pub(super) compiling: Mutex<()>,
     pub(super) calls: Arc<Semaphore>,
     pub(super) looks: Semaphore,
     pub(super) uploads: Arc<Places>,
@@ -52,6 +54,7 @@ impl Shared {
             operator,
             artifacts: RwLock::default(),
             adding: Mutex::default(),
+            compiling: Mutex::default(),
             calls: Arc::new(Semaphore::new(CALLS_MAX)),
             looks: Semaphore::new(LOOKS_MAX),
             uploads: Places::new(UPLOADS_MAX, UPLOADS_OF_MEMBER_MAX),

@@ -27,6 +27,8 @@ fn a_charter_is_checked_adopted_and_shown() {
     let adopted = adopted.done().json();
     assert_eq!((&adopted["revision"], &adopted["digest"]), (&2.into(), &alone["digest"]));
     assert_eq!(adopted["diff"], known["diff"]);
+    let woke: Vec<_> = adopted["woke"].as_array().unwrap().iter().map(|one| text(&one["member"])).collect();
+    assert_eq!(woke, ["new"], "who owes a review by it hears of it");
 
     // Who was added has no token yet, and who was taken away speaks for nobody.
     let vote: &[&str] = &["show", &first];

@@ -10,7 +10,7 @@ use crate::protocol::answer::Answer;
 use crate::protocol::charter::{is_full_ref, patterns};
 use crate::protocol::event::Event;
 use crate::protocol::name::{MemberName, PhaseName, says_nothing, shown};
-use crate::protocol::rejection::{Rejection, Violation};
+use crate::protocol::rejection::{Rejection, Violation, list};
 use crate::protocol::review::{self, Objection, Proposal, ReviewerExcused, ReviewerReplaced};
 use crate::protocol::team::{Ask, Decision};
 use crate::protocol::time::Span;
@@ -244,6 +244,17 @@ impl<'a> Answering<'a> {
         }
         if events.is_empty() {
             return Err(self.impossible("no objection in question is open"));
+        }
+        // What is left would have to be answered by a version that is one round too many.
+        let left = self.proposals().into_iter().flat_map(|proposal| {
+            let current = proposal.current_number();
+            proposal.open_objections().filter(move |open| open.version == current)
+        });
+        let left: Vec<_> = left.map(|open| open.id).filter(|id| !closing.contains(id)).collect();
+        if opened.cause == Cause::RoundLimit && !left.is_empty() {
+            let what =
+                format!("{} would stay open at the limit: leave --member out, or raise-limit", list(&left));
+            return Err(self.impossible(what));
         }
         Ok(events)
     }

@@ -32,9 +32,37 @@ const UNITS: &[&str] =
 /// After a number and a dash, words that say by how much one thing is more than another.
 const FACTORS: &[&str] = &["x", "×", "times"];
 
-/// What a factor or a unit is compared by: `3 times faster` is measured, `3 times` is counted.
+/// What says by how much one thing is more than another: `3 times faster` is measured, `3 times` is counted.
 const COMPARISONS: &[&str] =
     &["faster", "slower", "less", "more", "fewer", "smaller", "larger", "better", "worse", "quicker"];
+
+/// What says, in the sentence of a number, that it was measured: a timeout of 30 seconds was set.
+const MEASURING_WORDS: &[&str] = &[
+    "takes",
+    "took",
+    "taking",
+    "latency",
+    "throughput",
+    "speedup",
+    "improved",
+    "improves",
+    "improvement",
+    "reduced",
+    "reduces",
+    "saves",
+    "saved",
+    "overhead",
+    "regression",
+    "regressed",
+    "ran",
+    "runs",
+    "measured",
+    "benchmark",
+    "benchmarked",
+    "median",
+    "average",
+    "mean",
+];
 
 const METHOD_WORDS: &[&str] = &[
     "measured",
@@ -55,7 +83,34 @@ const METHOD_WORDS: &[&str] = &[
     "hyperfine",
 ];
 
-const TOTAL_WORDS: &[&str] = &["total", "totals", "totalling", "altogether", "overall", "sum"];
+/// What ends the name of a file of text, as far as it has no folder before it.
+const ENDINGS: &[&str] = &[
+    "rs", "py", "js", "ts", "tsx", "jsx", "c", "h", "cc", "cpp", "hpp", "go", "java", "kt", "rb", "swift",
+    "sh", "sql", "md", "toml", "json", "yaml", "yml", "html", "css", "txt", "proto", "lock", "xml", "cfg",
+    "ini",
+];
+
+/// Files that have no ending.
+const FILES: &[&str] = &["Makefile", "Dockerfile", "README", "LICENSE", "Cargo.lock"];
+
+/// Programs that a command in plain words begins with.
+const PROGRAMS: &[&str] = &[
+    "cargo",
+    "git",
+    "npm",
+    "npx",
+    "yarn",
+    "make",
+    "pytest",
+    "python",
+    "python3",
+    "go",
+    "curl",
+    "bash",
+    "node",
+    "countersign",
+    "docker",
+];
 
 impl Form {
     pub(super) fn of(text: &str) -> Self {
@@ -84,11 +139,14 @@ impl Form {
                     rest = after;
                     continue;
                 };
-                // One word in backquotes is a name; a command has arguments.
+                // One word in backquotes is a name in the code; a command has arguments.
                 if quoted.trim().contains(char::is_whitespace) {
                     self.commands += 1;
                     prose.push(' ');
-                } else {
+                } else if is_place(trimmed(quoted)) {
+                    prose.push_str(quoted);
+                } else if !quoted.trim().is_empty() {
+                    self.places += 1;
                     prose.push_str(quoted);
                 }
                 rest = after;
@@ -101,6 +159,18 @@ impl Form {
 
     fn sentence(&mut self, sentence: &str) {
         let words: Vec<&str> = sentence.split_whitespace().collect();
+        let lowered: Vec<String> = words.iter().map(|word| trimmed(word).to_lowercase()).collect();
+        let says = |known: &[&str]| lowered.iter().any(|word| known.contains(&word.as_str()));
+        let measures =
+            says(COMPARISONS) || says(MEASURING_WORDS) || lowered.iter().any(|word| is_percentile(word));
+        let commanded = lowered.windows(2).any(|two| PROGRAMS.contains(&two[0].as_str()));
+        // `go` and `make` are words, too: a command follows a colon or `run`, or has an option.
+        let run = commanded
+            && (sentence.contains(':') || says(&["run", "ran", "running"]) || sentence.contains(" -"));
+        if run {
+            self.commands += 1;
+            self.method = true;
+        }
         let mut numbers = 0;
         for (index, word) in words.iter().enumerate() {
             let bare = trimmed(word);
@@ -118,22 +188,44 @@ impl Form {
             self.range |= number.is_range;
             let next = words.get(index + 1).map(|next| trimmed(next).to_lowercase());
             let after = words.get(index + 2).map(|after| trimmed(after).to_lowercase());
-            if let Some(figure) = number.figure(bare, next.as_deref(), after.as_deref())
+            if measures
+                && let Some(figure) = number.figure(bare, next.as_deref(), after.as_deref())
                 && self.figures.len() < NAMED_MAX
             {
                 self.figures.push(figure);
             }
         }
-        let has = |word: &str| words.iter().any(|known| trimmed(known).to_lowercase() == word);
-        let pair = |one: &str, other: &str| {
-            let lower = |word: &&str| trimmed(word).to_lowercase();
-            words.windows(2).any(|two| lower(&two[0]) == one && lower(&two[1]) == other)
-        };
-        let total = TOTAL_WORDS.iter().any(|word| has(word)) || pair("in", "all");
+        let total = (0..lowered.len()).any(|index| is_total(&lowered, index));
         if total && numbers > 0 && self.totals.len() < NAMED_MAX {
             self.totals.push(sentence.trim().chars().take(TOTAL_CHARS_MAX).collect());
         }
         self.numbers += numbers;
+    }
+}
+
+/// Whether a total is given at that word: `total of 74`, `total: 74`, `74 in total`, `74 altogether`.
+fn is_total(words: &[String], index: usize) -> bool {
+    let number = |index: usize| words.get(index).is_some_and(|word| number_end(word).is_some());
+    let before = || (1..=3).any(|back| index.checked_sub(back).is_some_and(number));
+    let follows = |word: &str| words.get(index + 1).is_some_and(|next| next == word);
+    match words[index].as_str() {
+        "total" | "totals" => {
+            number(index + 1)
+                || (follows("of") && number(index + 2))
+                || (1..=2).any(|back| {
+                    // A total failure has no number; 74 tests in total have.
+                    index.checked_sub(back).is_some_and(number)
+                })
+                || (index > 0 && words[index - 1] == "in" && before())
+        }
+        "totalling" => number(index + 1),
+        "altogether" => before() || number(index + 1),
+        "all" => {
+            index > 0
+                && words[index - 1] == "in"
+                && (2..=4).any(|back| index.checked_sub(back).is_some_and(number))
+        }
+        _ => false,
     }
 }
 
@@ -239,14 +331,21 @@ fn is_place(word: &str) -> bool {
             && ending.bytes().any(|byte| byte.is_ascii_alphabetic())
     });
     let deep = path.contains('/') && !path.contains("//");
-    if lines.is_some() { lined && (file || deep) } else { deep && file }
+    let known =
+        ending.is_some_and(|(named, ending)| named && ENDINGS.contains(&ending)) || FILES.contains(&name);
+    let linked = word.starts_with("https://") || word.starts_with("http://");
+    if linked {
+        return true;
+    }
+    // `lexer.rs#L112`, as forges write it.
+    if let Some((path, line)) = word.split_once('#') {
+        return line.starts_with('L') && is_place(path);
+    }
+    if lines.is_some() { lined && (file || deep || known) } else { (deep && file) || known }
 }
 
 /// Whether a range is given at that word: `±`, `p99`, `at most`, `between`, `10 to 20`, `10 – 20`.
 fn is_range(lower: &str, words: &[&str], index: usize) -> bool {
-    let percentile = lower.strip_prefix('p').is_some_and(|digits| {
-        (2..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
-    });
     let next = || words.get(index + 1).map(|next| trimmed(next).to_lowercase());
     let numbered = |index: Option<usize>| {
         let word = index.and_then(|index| words.get(index));
@@ -259,8 +358,15 @@ fn is_range(lower: &str, words: &[&str], index: usize) -> bool {
         "to" | "-" | "–" | "—" => {
             numbered(Some(index + 1)) && (numbered(index.checked_sub(1)) || numbered(index.checked_sub(2)))
         }
-        _ => percentile,
+        _ => is_percentile(lower),
     }
+}
+
+/// `p50`, `p99`.
+fn is_percentile(lower: &str) -> bool {
+    lower.strip_prefix('p').is_some_and(|digits| {
+        (2..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 /// Parts that end with a line or with a point before a space.
@@ -283,13 +389,28 @@ mod tests {
             ("now 40% faster.", vec!["40%"]),
             ("3x faster, 3 times faster", vec!["3x", "3 times"]),
             ("takes 120 ms (was 1.5s)", vec!["120 ms", "1.5s"]),
-            ("5,000/s and 5000 per second", vec!["5,000/s", "5000 per second"]),
+            ("throughput is 5,000/s, or 5000 per second", vec!["5,000/s", "5000 per second"]),
             ("a 2 GiB input, 12 tests, 3 times, version 1.2.3, o1, p99, 0x1f", vec![]),
             ("`bench --time 40s --runs 3` says so", vec![]),
             ("$ bench --time 40s\nall is well", vec![]),
             ("80-140 lines", vec![]),
         ] {
             assert_eq!(figures(text), expected, "{text}");
+        }
+        // What was set, agreed or merely counted was not measured.
+        for text in [
+            "Set the timeout to 30 seconds as the RFC says",
+            "Why is the poll interval 1s?",
+            "CSS width should be 50% here",
+            "100 % agree",
+            "I'm 90% sure",
+            "Add a rate limit of 5/min",
+            "The 1980s called",
+            "Case 1: x is NaN",
+            "Step 3: s is uninitialised",
+            "a 2x asset",
+        ] {
+            assert_eq!(figures(text), Vec::<String>::new(), "{text}");
         }
     }
 
@@ -316,12 +437,19 @@ mod tests {
         for (text, places, commands, totals, numbers) in [
             ("see src/lexer.rs:112, and (src/main.rs).", 2, 0, 0, 0),
             ("lexer.rs:80-140 but not lexer, 10:30 or a/b", 1, 0, 0, 0),
-            ("https://example.org/a.html is no place", 0, 0, 0, 0),
-            ("run `cargo test lexer` and `lexer`", 0, 1, 0, 0),
+            ("README.md, Makefile and lexer.rs#L112 disagree", 3, 0, 0, 0),
+            ("https://example.org/a.html#L3 shows it", 1, 0, 0, 0),
+            ("run `cargo test lexer`, not `lexer`", 1, 1, 0, 0),
+            ("Run: cargo test -p lexer", 0, 1, 0, 0),
+            ("I make it so, and go on", 0, 0, 0, 0),
             ("$ cargo test\nfails", 0, 1, 0, 0),
             ("74 tests in total", 0, 0, 1, 1),
-            ("in all 74: 40 and 34. The sum is right.", 0, 0, 1, 3),
+            ("74 in all: 40 and 34. A total of 3 is right.", 0, 0, 2, 4),
             ("a total failure", 0, 0, 0, 0),
+            ("In all 3 call sites", 0, 0, 0, 1),
+            ("Overall 2 things bother me", 0, 0, 0, 1),
+            ("The sum type has 3 variants", 0, 0, 0, 1),
+            ("If the total is 0, the division panics", 0, 0, 0, 1),
             ("a ` that never ends", 0, 0, 0, 0),
         ] {
             let form = Form::of(text);

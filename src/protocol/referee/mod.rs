@@ -11,7 +11,7 @@ use super::charter::RuleMode;
 use super::escalation::{Cause, Escalated};
 use super::event::Event;
 use super::name::MemberName;
-use super::rule::{Judge, Judgement, Moment, Value, View, fill};
+use super::rule::{self, Judge, Judgement, Moment, Value, View};
 use super::team::Team;
 use form::Form;
 
@@ -55,7 +55,7 @@ pub(super) fn call_outs(team: &Team, judge: &dyn Judge, events: &[Event]) -> Vec
             let view = view.get_or_insert_with(|| said.view());
             let says = match judge.judge(index, view) {
                 Judgement::NotApplicable | Judgement::Passes | Judgement::Overruled => continue,
-                Judgement::Denies => fill(&rule.message, view),
+                Judgement::Denies => rule::message(rule, view),
                 Judgement::Error(what) => format!("{} could not be judged: {what}", rule.id),
             };
             let (rule, what) = (rule.id.clone(), said.kind.to_owned());

@@ -12,6 +12,7 @@ use crate::protocol::escalation::{Cause, Escalated};
 use crate::protocol::event::Event;
 use crate::protocol::name::{CircleRef, Digest, MemberName, PhaseName};
 use crate::protocol::rejection::{Rejection, Violation};
+use crate::protocol::rule::Owner;
 use crate::protocol::team::{Ask, Decision, Team};
 
 /// Confirms exactly what a circle holds, unless, in this order: the circle is unknown or its phase hasn't
@@ -94,21 +95,20 @@ fn pending_phase(charter: &Charter, given: &CircleRef) -> Option<PhaseName> {
     charter.phases.iter().find(opens).map(|phase| phase.name.clone())
 }
 
-/// Every rule that denies, each with who can remedy it. One that can't be judged goes to a person with the
-/// first refusal.
+/// Every rule that denies, each with who can remedy it. One that can't be judged, or that only a person can
+/// satisfy, goes to a person with the first refusal.
 fn check_rules(ask: Ask<'_>, circle: &Circle, unmet: &mut Vec<Violation>, events: &mut Vec<Event>) {
-    let told = ask.team.escalations().open_on(Cause::RuleError, circle.name.as_str()).is_some();
+    let own = |rule: &str| {
+        ask.team.adopted().is_some_and(|adopted| adopted.rules.iter().any(|known| known.id == rule))
+    };
     for requirement in requirement::of_circle(ask.team, ask.charter, ask.judge, circle, ask.by) {
         let denies = matches!(requirement.state, RequirementState::Unsatisfied | RequirementState::Error);
         if denies && requirement.mode == RuleMode::Enforce {
-            if requirement.state == RequirementState::Error && !told && events.is_empty() {
+            // What a shipped rule has a person owe was put before one when it came to be.
+            let persons = requirement.owes() == Owner::Person && own(&requirement.rule);
+            if (requirement.state == RequirementState::Error || persons) && events.is_empty() {
                 let text = format!("{}: {}", requirement.name(), requirement.detail);
-                let escalated = Escalated {
-                    id: ask.team.escalations().next_id(),
-                    circle: Some(circle.name.clone()),
-                    ..Escalated::new(Cause::RuleError, circle.name.to_string(), text)
-                };
-                events.push(escalated.into());
+                events.extend(ask.rule_escalation(&circle.name, true, text));
             }
             unmet.push(Violation::ConfirmBlocked {
                 rule: requirement.rule,

@@ -103,30 +103,35 @@ impl<'a> Followed<'a> {
 }
 
 /// The command by which a producer proposes the next version of `proposal`, with an answer to all that it would
-/// take up: what is open on it, and on other work that was taken back, where it touches what the current version
-/// touches.
+/// take up where it touches what the current version touches.
 pub(super) fn next_command(review: &Review, charter: &Charter, proposal: &Proposal) -> String {
     let mut command = proposal.propose_command(charter);
-    let Some(current) = proposal.current() else { return command };
+    foreseen(review, proposal)
+        .iter()
+        .for_each(|objection| command.push_str(&format!(" --answer {}=TEXT", objection.id)));
+    command
+}
+
+/// What is open on other work that was taken back, and touched what the current version touches.
+pub(super) fn foreseen<'a>(review: &'a Review, proposal: &Proposal) -> Vec<&'a Objection> {
+    let Some(current) = proposal.current() else { return Vec::new() };
     let taken_back = |source: &&Proposal| {
         let same = source.producer == proposal.producer && source.phase == proposal.phase;
         same && source.withdrawal.is_some() && source.name != proposal.name && source.dropped.is_none()
     };
-    let paths = || current.paths.iter().collect::<BTreeSet<_>>();
-    let mut seen = BTreeSet::new();
+    let mut found = std::collections::BTreeMap::new();
     for source in review.proposals.values().filter(taken_back) {
         let open = review.circle(&source.circle).is_some_and(Circle::is_open);
         let mut news = source.open_objections().filter(|open| !stands(proposal, open)).peekable();
         if !open || news.peek().is_none() {
             continue;
         }
-        let paths = paths();
+        let paths: BTreeSet<_> = current.paths.iter().collect();
         if source.versions.iter().flat_map(|version| &version.paths).any(|path| paths.contains(path)) {
-            seen.extend(news.map(|objection| objection.id));
+            found.extend(news.map(|objection| (objection.id, objection)));
         }
     }
-    seen.iter().for_each(|id| command.push_str(&format!(" --answer {id}=TEXT")));
-    command
+    found.into_values().collect()
 }
 
 fn stands(proposal: &Proposal, objection: &Objection) -> bool {

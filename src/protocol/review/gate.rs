@@ -5,16 +5,15 @@
 
 use super::command::{Approve, Propose};
 use super::event::Run;
-use super::requirement::{Subject, circle_view, proposal_view, who};
+use super::requirement::{ADOPT_COMMAND, Subject, circle_view, proposal_view, who};
 use super::state::{Circle, Proposal};
 use crate::protocol::artifact::{Identity, RepoPath};
 use crate::protocol::charter::{Charter, Phase, RuleMode};
-use crate::protocol::escalation::{Cause, Escalated};
 use crate::protocol::event::Event;
 use crate::protocol::name::{Lens, MemberName, ObjectionId, VersionRef};
 use crate::protocol::referee::CalledOut;
 use crate::protocol::rejection::Violation;
-use crate::protocol::rule::{Judgement, Moment, Owner, Rule, Value, View, fill};
+use crate::protocol::rule::{self, Judgement, Moment, Owner, Rule, Value, View};
 use crate::protocol::team::{Ask, Team};
 
 /// What the rules of one moment say of one command.
@@ -189,7 +188,7 @@ fn judge(
         });
         let (says, errs) = match ask.judge.judge(index, view) {
             Judgement::NotApplicable | Judgement::Passes | Judgement::Overruled => continue,
-            Judgement::Denies => (fill(&rule.message, view), false),
+            Judgement::Denies => (rule::message(rule, view), false),
             Judgement::Error(what) => (format!("{} could not be judged: {what}", rule.id), true),
         };
         if mode == RuleMode::Warn {
@@ -202,8 +201,8 @@ fn judge(
         }
         // What can't be judged is nobody's to mend but a person's.
         let (owes, command) = match errs {
-            true => (Owner::Person, "countersign charter adopt FILE --reason TEXT".to_owned()),
-            false => (rule.owes, fill(&rule.remedy, view)),
+            true => (Owner::Person, ADOPT_COMMAND.to_owned()),
+            false => (rule.owes, rule::remedy(rule, view)),
         };
         let reviewers = reviewers_or_all(ask, proposal, reviewers);
         verdict.denied.push(Violation::RuleDenied {
@@ -253,12 +252,6 @@ fn view_of(
 }
 
 fn escalation(ask: Ask<'_>, proposal: &Proposal, rule: &Rule, says: &str) -> Option<Event> {
-    let subject = proposal.circle.as_str();
-    if ask.team.escalations().open_on(Cause::RuleError, subject).is_some() {
-        return None;
-    }
-    let circle = ask.review().circle(&proposal.circle).map(|circle| circle.name.clone());
-    let text = format!("{} {}: {says}", rule.id, proposal.name);
-    let id = ask.team.escalations().next_id();
-    Some(Escalated { id, circle, ..Escalated::new(Cause::RuleError, subject, text) }.into())
+    let known = ask.review().circle(&proposal.circle).is_some();
+    ask.rule_escalation(&proposal.circle, known, format!("{} {}: {says}", rule.id, proposal.name))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::ad_hoc;
 use super::command::Propose;
 use super::event::{Closing, Proposed};
-use super::follow::Followed;
+use super::follow::{Followed, foreseen};
 use super::gate;
 use super::state::{CircleState, Objection, ObjectionKind, PhaseState, Proposal, Version};
 use crate::protocol::answer::Answer;
@@ -13,6 +13,7 @@ use crate::protocol::escalation::{Cause, Escalated};
 use crate::protocol::event::Event;
 use crate::protocol::name::{EscalationId, MemberName, ObjectionId, ProposalName, VersionRef, says_nothing};
 use crate::protocol::rejection::{Rejection, Violation, counted, list};
+use crate::protocol::secret;
 use crate::protocol::team::{Ask, Decision};
 
 /// Accepts a version, unless, in this order: the proposal is unknown, a text is too large, the member
@@ -58,6 +59,13 @@ pub(in crate::protocol) fn propose(ask: Ask<'_>, command: &Propose) -> Decision 
         let (proposal, rounds) = (known.name.clone(), known.rounds);
         unmet.push(Violation::RoundLimit { proposal, rounds, limit, escalation });
     }
+    // Paths and addresses stand in the log for ever.
+    let names = command.facts.paths.iter().map(|path| ("path of a file", path.to_string()));
+    let authors = command.facts.authors.iter().map(|author| ("author of a commit", author.email.clone()));
+    unmet.extend(names.chain(authors).filter_map(|(what, text)| {
+        let found = secret::find(&text)?;
+        Some(Violation::SecretFound { what: what.to_owned(), kind: found.kind.to_owned(), line: found.line })
+    }));
     unmet.extend(command.facts.secrets.iter().map(|found| Violation::SecretFound {
         what: format!("file {}", found.path),
         kind: found.kind.clone(),
@@ -69,13 +77,19 @@ pub(in crate::protocol) fn propose(ask: Ask<'_>, command: &Propose) -> Decision 
         return Decision { events, outcome: Err(rejection) };
     }
 
+    let taken_up = followed.objections(proposal);
+    let answered = |id: &ObjectionId| {
+        proposal.objections.iter().chain(taken_up.iter().copied()).any(|objection| objection.id == *id)
+    };
+    let answers = command.answers.iter().filter(|(id, _)| answered(id));
+    let answers = answers.map(|(id, text)| (*id, text.clone())).collect();
     let proposed = Proposed {
         proposal: proposal.name.clone(),
         version: proposal.current_number() + 1,
         producer: ask.by.clone(),
         artifact: command.artifact.clone(),
         summary: command.summary.clone(),
-        answers: command.answers.clone(),
+        answers,
         paths: command.facts.paths.clone(),
         authors: command.facts.authors.clone(),
         round,
@@ -97,8 +111,12 @@ fn check_texts(
 ) {
     let new = followed.objections(proposal);
     let known = || proposal.objections.iter().chain(new.iter().copied());
+    // What was foreseen and isn't taken up after all needs no answer, and takes one.
+    let foreseen = foreseen(ask.review(), proposal);
     for (id, text) in &command.answers {
-        if !known().any(|objection| objection.id == *id) {
+        if foreseen.iter().all(|objection| objection.id != *id)
+            && !known().any(|objection| objection.id == *id)
+        {
             let known = known().map(|objection| objection.id.to_string()).collect::<Vec<_>>();
             unmet.push(ask.unknown(&id.to_string(), known.iter().map(String::as_str)));
         }

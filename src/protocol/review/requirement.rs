@@ -8,8 +8,11 @@ use super::state::{CheckReport, Circle, Edge, Objection, ObjectionKind, Proposal
 use crate::protocol::charter::{Charter, Phase, RuleMode};
 use crate::protocol::escalation::Escalated;
 use crate::protocol::name::{MemberName, ProposalName};
-use crate::protocol::rule::{About, Judge, Judgement, Moment, Owner, Rule, Value, View, fill};
+use crate::protocol::rule::{self, About, Judge, Judgement, Moment, Owner, Rule, Value, View};
 use crate::protocol::team::Team;
+
+/// What mends a rule that can't be judged.
+pub(super) const ADOPT_COMMAND: &str = "countersign charter adopt FILE --reason TEXT";
 
 /// One thing that must hold, and whether it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,16 +171,20 @@ fn requirement(
         Judgement::NotApplicable => (RequirementState::NotApplicable, rule.title.clone()),
         Judgement::Passes => (RequirementState::Satisfied, rule.title.clone()),
         Judgement::Overruled => (RequirementState::Overruled, rule.title.clone()),
-        Judgement::Denies => (RequirementState::Unsatisfied, fill(&rule.message, &subject.view)),
+        Judgement::Denies => (RequirementState::Unsatisfied, rule::message(rule, &subject.view)),
         Judgement::Error(what) => {
             (RequirementState::Error, format!("{} could not be judged: {what}", rule.id))
         }
     };
     let open = matches!(state, RequirementState::Unsatisfied | RequirementState::Error);
-    let (who, command) = if open {
+    // What can't be judged is nobody's to mend but a person's.
+    let owes = if state == RequirementState::Error { Owner::Person } else { rule.owes };
+    let (who, command) = if state == RequirementState::Error {
+        (charter.humans().cloned().collect(), ADOPT_COMMAND.to_owned())
+    } else if open {
         let reviewers = subject.reviewers.iter().copied();
         let who = who(rule.owes, subject.proposal, reviewers, confirmer, charter);
-        (who, fill(&rule.remedy, &subject.view))
+        (who, rule::remedy(rule, &subject.view))
     } else {
         (Vec::new(), String::new())
     };
@@ -190,7 +197,7 @@ fn requirement(
         who,
         command,
         detail,
-        owes: rule.owes,
+        owes,
         about: rule.about,
     }
 }

@@ -122,9 +122,25 @@ pub trait Rulebook: Send + Sync {
     fn judge(&self, own: &[OwnRule]) -> Arc<dyn Judge>;
 }
 
+/// The most characters of one value in a message, and the most bytes of a message and of a remedy. A remedy's
+/// values are commands, which a cut would break.
+const VALUE_CHARS_MAX: usize = 400;
+const MESSAGE_BYTES_MAX: usize = 2 << 10;
+const REMEDY_BYTES_MAX: usize = 16 << 10;
+
+/// A rule's message, filled in from the view; long values are cut.
+pub fn message(rule: &Rule, view: &View) -> String {
+    fill(&rule.message, view, VALUE_CHARS_MAX, MESSAGE_BYTES_MAX)
+}
+
+/// A rule's remedy, filled in from the view.
+pub fn remedy(rule: &Rule, view: &View) -> String {
+    fill(&rule.remedy, view, usize::MAX, REMEDY_BYTES_MAX)
+}
+
 /// Fills `{proposal.ref}` and the like from the view. A word that the view does not have stays as
 /// it stands: the loader has refused such a text already.
-pub fn fill(template: &str, view: &View) -> String {
+fn fill(template: &str, view: &View, value_chars_max: usize, bytes_max: usize) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
     while let Some(open) = rest.find('{') {
@@ -132,7 +148,18 @@ pub fn fill(template: &str, view: &View) -> String {
         let after = &rest[open + 1..];
         match after.find('}').and_then(|close| Some((close, view.at(&after[..close])?))) {
             Some((close, value)) => {
-                out.push_str(&value.to_string());
+                let mut shown = value.to_string();
+                if let Some((at, _)) = shown.char_indices().nth(value_chars_max) {
+                    shown.truncate(at);
+                    shown.push('…');
+                }
+                out.push_str(&shown);
+                if out.len() > bytes_max {
+                    let end = (0..=bytes_max).rev().find(|end| out.is_char_boundary(*end)).unwrap_or(0);
+                    out.truncate(end);
+                    out.push('…');
+                    return out;
+                }
                 rest = &after[close + 1..];
             }
             None => {

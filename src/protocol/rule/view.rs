@@ -162,7 +162,7 @@ pub const FIELDS: &[(&str, Kind, &str)] = &[
     (
         "text.figures",
         Kind::Texts,
-        "measured numbers in it: one with a per cent sign, a unit of time, a rate or a factor, such as `40 %` or `3x`",
+        "measured numbers in it: with a per cent sign, a unit of time, a rate or a factor, in a sentence that compares or measures, such as `40 %` or `3x`",
     ),
     (
         "text.range",
@@ -174,13 +174,13 @@ pub const FIELDS: &[(&str, Kind, &str)] = &[
         Kind::Bool,
         "whether it says how it was measured: names a command, or a word such as \"measured\", \"median\" or \"runs\"",
     ),
-    ("text.places", Kind::Int, "places that it names, such as `src/lexer.rs:112`, attached ones included"),
-    ("text.commands", Kind::Int, "commands that it names in backquotes or after `$`, attached ones included"),
     (
-        "text.totals",
-        Kind::Texts,
-        "sentences that give a total: \"total\", \"sum\", \"overall\", \"in all\" with a number",
+        "text.places",
+        Kind::Int,
+        "places that it names: files, lines, links and names in backquotes, such as `src/lexer.rs:112`; attached ones included",
     ),
+    ("text.commands", Kind::Int, "commands that it names in backquotes or after `$`, attached ones included"),
+    ("text.totals", Kind::Texts, "sentences that give a total, such as `74 in total` or `a total of 74`"),
     ("text.numbers", Kind::Int, "numbers in it, of whatever kind"),
     ("text.again", Kind::Text, "the command that says it again, with what is missing"),
 ];
