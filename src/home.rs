@@ -8,6 +8,7 @@
 //!   tokens/MEMBER            tokens of the first team's members
 //!   artifacts/               the first team's bundles
 //!   teams/TEAM/folder        the folder that the charter's relative paths are relative to
+//!   teams/TEAM/door.json, passed.json   how the refs stood when the door was put in, and what passed it since
 //!   teams/TEAM/tokens/MEMBER, teams/TEAM/artifacts/   the same for further teams
 //!   countersign.db, witness, lock                     the store's (see `store::sqlite`)
 //! ```
@@ -254,8 +255,71 @@ impl Home {
         fs::remove_file(&file).map_err(io_fault("removing", &file))
     }
 
+    /// Keeps how the refs of a team's repository stood when its door was put in.
+    pub fn write_door(&self, team: &TeamName, begun: &[u8]) -> Result<(), HomeFault> {
+        let file = self.door_file(team);
+        make_folder_of(&file)?;
+        write_private(&file, begun)
+    }
+
+    /// How they stood; nothing where there is no door.
+    pub fn read_door(&self, team: &TeamName) -> Result<Option<Vec<u8>>, HomeFault> {
+        read_if_there(&self.door_file(team))
+    }
+
+    /// Forgets the door of a team, and what passed it.
+    pub fn remove_door(&self, team: &TeamName) -> Result<(), HomeFault> {
+        for file in [self.door_file(team), self.passed_file(team)] {
+            match fs::remove_file(&file) {
+                Err(why) if why.kind() != io::ErrorKind::NotFound => {
+                    return Err(io_fault("removing", &file)(why));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the pushes that persons let past a team's door.
+    pub fn write_passed(&self, team: &TeamName, passed: &[u8]) -> Result<(), HomeFault> {
+        let file = self.passed_file(team);
+        make_folder_of(&file)?;
+        write_private(&file, passed)
+    }
+
+    /// Those pushes; nothing where there was none.
+    pub fn read_passed(&self, team: &TeamName) -> Result<Option<Vec<u8>>, HomeFault> {
+        read_if_there(&self.passed_file(team))
+    }
+
+    /// That what is kept of a door can't be read.
+    pub fn unreadable_door(&self, team: &TeamName) -> HomeFault {
+        HomeFault::Form { path: self.door_file(team), expected: "record of a door" }
+    }
+
+    /// That the pushes past it can't be read.
+    pub fn unreadable_passed(&self, team: &TeamName) -> HomeFault {
+        HomeFault::Form { path: self.passed_file(team), expected: "record of pushes past a door" }
+    }
+
+    fn door_file(&self, team: &TeamName) -> PathBuf {
+        self.team_folder(team).join("door.json")
+    }
+
+    fn passed_file(&self, team: &TeamName) -> PathBuf {
+        self.team_folder(team).join("passed.json")
+    }
+
     fn team_folder(&self, team: &TeamName) -> PathBuf {
         self.root.join("teams").join(team.as_str())
+    }
+}
+
+fn read_if_there(file: &Path) -> Result<Option<Vec<u8>>, HomeFault> {
+    match fs::read(file) {
+        Ok(text) => Ok(Some(text)),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(why) => Err(io_fault("reading", file)(why)),
     }
 }
 

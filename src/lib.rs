@@ -6,6 +6,7 @@
 //! - [`judge`]: the engine behind the core's rules.
 //! - [`store`]: the append-only logs, and who may speak for whom.
 //! - [`artifact`]: what versions are made of: commits of a repository, bundles of files.
+//! - [`door`]: git: which refs move only to what was reviewed, and the hook that sees to it.
 //! - [`coordinator`]: one task a team; decides, commits, answers.
 //! - [`home`]: the folder of a server, and who may read what in it.
 //! - [`notify`]: persons are told of escalations: webhooks, commands.
@@ -18,6 +19,7 @@ pub mod artifact;
 pub mod cli;
 pub mod client;
 pub mod coordinator;
+pub mod door;
 pub mod home;
 pub mod judge;
 pub mod notify;

@@ -15,15 +15,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("judge", &["protocol"]),
     ("store", &["protocol"]),
     ("artifact", &["protocol"]),
+    ("door", &["protocol", "artifact"]),
     ("coordinator", &["protocol", "store"]),
     ("home", &["protocol", "coordinator"]),
     ("wire", &["protocol"]),
     ("notify", &["protocol", "coordinator", "home"]),
-    ("server", &["protocol", "judge", "store", "artifact", "coordinator", "home", "notify", "wire"]),
+    ("server", &["protocol", "judge", "store", "artifact", "door", "coordinator", "home", "notify", "wire"]),
     // What a token is, and how a folder becomes a bundle, are the same on both sides of the wire.
     ("client", &["protocol", "artifact", "coordinator", "wire"]),
     // A team's own rules are read, and their examples run, where they stand.
-    ("cli", &["protocol", "judge", "store", "artifact", "coordinator", "home", "client"]),
+    ("cli", &["protocol", "judge", "store", "artifact", "door", "coordinator", "home", "client"]),
 ];
 
 /// The files that put the parts together: they alone may use the server from above it. Each with its

@@ -11,7 +11,7 @@ use std::path::Path;
 use countersign::judge::CelJudge;
 use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
 use countersign::protocol::deadline::ServerResumed;
-use countersign::protocol::escalation::{self, Cause, Escalate, ReportSent};
+use countersign::protocol::escalation::{self, BreakGlass, Cause, Escalate, ReportSent};
 use countersign::protocol::name::{Actor, Digest, EscalationId, MemberName, Seq};
 use countersign::protocol::review::{
     Approve, Circle, CircleState, Confirm, Note, Object, Overrule, Proposal, Propose, PublishFailure, Read,
@@ -26,8 +26,9 @@ use sha2::{Digest as _, Sha256};
 const CHARTER: &str = include_str!("plays/charters/solo.toml");
 const TIGHT: &str = include_str!("plays/charters/tight.toml");
 
-/// What the stages add to the solo team: a check, so that one can be reported, and a way to persons.
-const MORE: &str = "[checks]\nrequired = [\"ci\"]\n[channels.ops]\ncommand = \"notify\"\n";
+/// What the stages add to the solo team: a door, a check, so that one can be reported, and a way to persons.
+const MORE: &str = "[repository]\npath = \"atlas.git\"\nprotected = [\"refs/heads/main\"]\n[checks]\nrequired = [\"ci\"]\n\
+                    [channels.ops]\ncommand = \"notify\"\n";
 
 /// What stands above the page.
 const MADE: &str =
@@ -63,6 +64,7 @@ verbs! {
     Command::ReportPublish(_) => "report on publishing",
     Command::Escalate(_) => "escalate",
     Command::AnswerEscalation(_) => "answer an escalation",
+    Command::BreakGlass(_) => "break the glass",
     Command::ReportSent(_) => "report news as sent",
     Command::TimePassed => "time passes",
     Command::ResumeServer(_) => "a server is back",
@@ -330,6 +332,9 @@ impl Stage {
         line("the server is back", ":server", Command::ResumeServer(resumed));
         let (subject, text) = ("parser".to_owned(), "who decides?".to_owned());
         line("arch escalates", "arch", Command::Escalate(Escalate { subject, text }));
+        let (refs, reason) = (vec!["refs/heads/main".to_owned()], "the build is broken".to_owned());
+        let glass = BreakGlass { refs, span: Span::seconds(60), once: true, reason };
+        line("dana breaks the glass", "dana", Command::BreakGlass(glass));
         if circle.state == CircleState::Complete {
             let because = "the target moved".to_owned();
             let failure = PublishFailure { because, owing: vec![proposal.name.clone()] };

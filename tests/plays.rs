@@ -147,6 +147,9 @@ fn against_a_server_that_begins_from_snapshots_sound_and_damaged() {
 /// the file and the test that show it.
 const SHOWN_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("NOT_ADOPTED", "pairs.rs", "a_team_without_a_charter_does_nothing"),
+    ("DIRECT_PUSH", "door/pushes.rs", "a_direct_push_is_refused_and_says_how_to_propose"),
+    ("STAGING_REF", "door/pushes.rs", "a_staging_ref_is_made_once_by_the_whole_id_of_its_commit"),
+    ("NOT_COUNTERSIGNED", "door/check.rs", "only_a_commit_that_a_completed_circle_holds_passes"),
     ("NOT_STAGED", "server/repository.rs", "a_commit_is_staged_proposed_and_pinned"),
     ("ARTIFACT_TOO_LARGE", "server/bundles.rs", "a_bundle_that_cannot_be_taken_is_refused_by_its_place"),
     ("PATH_UNSAFE", "server/bundles.rs", "a_bundle_that_cannot_be_taken_is_refused_by_its_place"),

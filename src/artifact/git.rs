@@ -29,6 +29,7 @@ pub(super) const SHORT: usize = 4096;
 pub struct Git {
     folder: PathBuf,
     objects: Option<PathBuf>,
+    alternates: Option<OsString>,
     time_max: Duration,
 }
 
@@ -49,12 +50,18 @@ pub struct Answer {
 impl Git {
     /// Git on the folder at `folder`, an absolute path.
     pub fn at(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), objects: None, time_max: CALL_TIME_MAX }
+        Self { folder: folder.to_owned(), objects: None, alternates: None, time_max: CALL_TIME_MAX }
     }
 
     /// The same with the objects of another repository.
     pub fn with_objects(self, objects: &Path) -> Self {
         Self { objects: Some(objects.to_owned()), ..self }
+    }
+
+    /// The same with the objects of a push that isn't accepted yet, as git tells a hook: where they are, and which
+    /// others they build on.
+    pub fn with_quarantine(self, objects: &Path, alternates: OsString) -> Self {
+        Self { objects: Some(objects.to_owned()), alternates: Some(alternates), ..self }
     }
 
     /// The same with another time limit for each call.
@@ -97,6 +104,9 @@ impl Git {
             .env("GIT_NO_LAZY_FETCH", "1");
         if let Some(objects) = &self.objects {
             command.env("GIT_OBJECT_DIRECTORY", objects);
+        }
+        if let Some(alternates) = &self.alternates {
+            command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", alternates);
         }
         command
             .arg("--no-pager")

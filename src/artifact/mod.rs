@@ -187,7 +187,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         |source| Self::Io { path, source }
     }

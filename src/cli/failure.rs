@@ -58,6 +58,8 @@ pub struct Failure {
     pub more: u32,
     /// The id with which to ask again, where the outcome is unknown.
     pub request_id: Option<String>,
+    /// What was found all the same, for scripts.
+    pub found: Option<Box<Map<String, Value>>>,
 }
 
 impl Failure {
@@ -70,7 +72,7 @@ impl Failure {
             rule: String::new(),
             facts: Map::new(),
         };
-        Self { exit, unmet: vec![unmet], more: 0, request_id: None }
+        Self { exit, unmet: vec![unmet], more: 0, request_id: None, found: None }
     }
 
     /// A refusal that needs no server to be known.
@@ -127,6 +129,7 @@ impl Failure {
             out.insert("request_id".to_owned(), request_id.clone().into());
         }
         out.insert("violations".to_owned(), self.unmet.iter().map(Unmet::json).collect());
+        out.extend(self.found.iter().flat_map(|found| (**found).clone()));
         if self.more > 0 {
             out.insert("more".to_owned(), self.more.into());
         }
@@ -159,6 +162,7 @@ impl From<client::Failure> for Failure {
                 unmet: rejection.violations.into_iter().map(Unmet::from).collect(),
                 more: rejection.more,
                 request_id: None,
+                found: None,
             },
             Client::Unreachable { address, .. } => {
                 Self::new(Exit::Unreachable, "SERVER_UNREACHABLE", message, started_by_the_operator(&address))
@@ -229,7 +233,7 @@ impl From<Violation> for Failure {
             rule: String::new(),
             facts: facts.collect(),
         };
-        Self { exit: Exit::Refused, unmet: vec![unmet], more: 0, request_id: None }
+        Self { exit: Exit::Refused, unmet: vec![unmet], more: 0, request_id: None, found: None }
     }
 }
 

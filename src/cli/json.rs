@@ -300,7 +300,8 @@ pub fn waiting(waiting: &proto::WaitFor) -> Value {
 /// What one member was refused with one code.
 pub fn attempt(attempt: &proto::Attempt) -> Value {
     json!({
-        "member": attempt.member,
+        "member": if attempt.member.is_empty() { Value::Null } else { attempt.member.clone().into() },
+        "ref": if attempt.reference.is_empty() { Value::Null } else { attempt.reference.clone().into() },
         "code": attempt.code,
         "count": attempt.count,
         "at": attempt.at.as_ref().map(|at| time_of(at).to_string()),

@@ -31,6 +31,7 @@ enum MemberCommand {
   countersign member token app --into ~/code/app    and in that clone, for the agent that works there
   countersign member token app --keep --into DIR    a further one: those before it go on
   countersign member token app --revoke             ends them all
+  countersign member token ci                       read-only, for `check --commit` (without a member ci)
 
 The token itself is never printed: it stands in files that their owner alone may read.
 

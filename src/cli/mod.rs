@@ -11,6 +11,7 @@ mod clone;
 mod confirm;
 mod demo;
 mod diff;
+mod door;
 mod escalations;
 mod evidence;
 mod explain;
@@ -70,7 +71,7 @@ use speaker::Global;
     after_help = "A producer:  propose, objections, check report, confirm, withdraw
 A reviewer:  show, diff, fetch, approve, object, note, resolve, confirm
 A person:    status, overrule, escalations answer
-An operator: init, serve, team add, member token, verify, backup
+An operator: init, serve, team add, member token, door, check --commit, verify, backup
 
 Exit codes: 0 done, 1 refused, 2 usage, 3 server not reachable, 4 timed out, 5 not authenticated,
 6 superseded by another listener, 7 outcome unknown."
@@ -205,6 +206,8 @@ Refused with UNKNOWN_SUBJECT, NOT_PARTICIPANT, STALE_CONFIRM, CONFIRM_BLOCKED.")
 
 Refused with UNKNOWN_SUBJECT.")]
     Explain(explain::Explain),
+
+    Door(door::Door),
 
     Charter(charter::CharterArgs),
 
@@ -360,6 +363,7 @@ async fn dispatch(command: Command, global: &Global) -> Result<Answer, Failure> 
         Command::Withdraw(withdraw) => withdraw.run(global).await,
         Command::Confirm(confirm) => confirm.run(global).await,
         Command::Check(check) => check.run(global).await,
+        Command::Door(door) => Box::pin(door.run(global)).await,
         Command::Status(status) => status.run(global).await,
         Command::Explain(explain) => explain.run(global).await,
         Command::Charter(charter) => charter.run(global).await,

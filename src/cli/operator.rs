@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 use super::failure::{Failure, sentence};
 use super::rules;
 use super::speaker::{Global, server};
-use crate::client::proto::{AddTeamRequest, IssueTokenRequest, IssuedToken, RevokeTokensRequest};
+use crate::client::proto::{
+    AddTeamRequest, DescribeDoorRequest, IssueTokenRequest, IssuedToken, RevokeTokensRequest,
+};
 use crate::client::{self, Admin};
 use crate::coordinator::token::Token;
+use crate::door::ledger::Passed;
 use crate::home::{Home, HomeFault};
 use crate::protocol::name::{MemberName, TeamName};
 use crate::protocol::rule::OwnRule;
+use crate::server::door::{self, Guarded};
 use crate::server::operator::{self, CharterFile, OperatorFault};
 
 /// The way to a home's state.
@@ -116,6 +120,28 @@ impl Operator {
                 Ok(Issued { team, member: member.clone(), token })
             }
         }
+    }
+
+    /// The guarded repository, and where its refs should be by the log.
+    pub async fn guarded(&self, team: Option<&TeamName>) -> Result<Guarded, Failure> {
+        match self {
+            Self::Served(admin, _) => {
+                let told = admin.describe_door(DescribeDoorRequest { team: named(team) }).await?;
+                Guarded::told(told).ok_or_else(|| {
+                    Failure::refused(
+                        "INTERNAL",
+                        "the server told a team that is none",
+                        "look into the server's log",
+                    )
+                })
+            }
+            Self::Alone(home) => Ok(door::guarded(home, team).await?),
+        }
+    }
+
+    /// The pushes that persons let past that team's door.
+    pub fn passed(&self, team: &TeamName) -> Result<Vec<Passed>, Failure> {
+        Ok(door::passed(self.home(), team)?)
     }
 
     /// Ends every token of a member; says how many.

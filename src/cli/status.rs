@@ -141,7 +141,7 @@ fn screen(status: &GetStatusResponse, now: Time) -> String {
         let attempts = status.attempts.iter().map(|attempt| {
             let at = attempt.at.as_ref().map_or_else(String::new, |at| words::ago(time_of(at), now));
             vec![
-                attempt.member.clone(),
+                if attempt.member.is_empty() { attempt.reference.clone() } else { attempt.member.clone() },
                 attempt.code.clone(),
                 attempt.count.to_string(),
                 at,

@@ -18,6 +18,7 @@ use tonic::{Request, Response, Status};
 
 use proto::admin_service_client::AdminServiceClient;
 use proto::artifact_service_client::ArtifactServiceClient;
+use proto::door_service_client::DoorServiceClient;
 use proto::escalation_service_client::EscalationServiceClient;
 use proto::log_service_client::LogServiceClient;
 use proto::review_service_client::ReviewServiceClient;
@@ -258,6 +259,10 @@ calls! {
     read rule.check_rule(CheckRuleRequest) -> CheckRuleResponse within CALL_TIME_MAX;
     /// Answers an escalation, as a person.
     write escalation.answer_escalation(AnswerEscalationRequest) -> AnswerEscalationResponse within CALL_TIME_MAX;
+    /// Opens the door for a while, as a person.
+    write door.break_glass(BreakGlassRequest) -> BreakGlassResponse within CALL_TIME_MAX;
+    /// Whether a completed circle holds a commit.
+    read door.check_commit(CheckCommitRequest) -> CheckCommitResponse within CALL_TIME_MAX;
     /// A page of the log.
     read log.list_events(ListEventsRequest) -> ListEventsResponse within CALL_TIME_MAX;
 }
@@ -287,6 +292,33 @@ impl Admin {
         self.client.answer(None, CALL_TIME_MAX, service.revoke_tokens(Request::new(request))).await
     }
 
+    /// Whether a push may move these refs.
+    pub async fn check_push(
+        &self,
+        request: proto::CheckPushRequest,
+    ) -> Result<proto::CheckPushResponse, Failure> {
+        // A refusal names each of the refs, and there may be as many as a question holds.
+        let mut service = self.client.door().max_decoding_message_size(ANSWER_BYTES_MAX);
+        self.client.answer(None, CALL_TIME_MAX, service.check_push(Request::new(request))).await
+    }
+
+    /// Which repository is guarded.
+    pub async fn describe_door(
+        &self,
+        request: proto::DescribeDoorRequest,
+    ) -> Result<proto::DescribeDoorResponse, Failure> {
+        let mut service = self.client.door().max_decoding_message_size(ANSWER_BYTES_MAX);
+        self.client.answer(None, CALL_TIME_MAX, service.describe_door(Request::new(request))).await
+    }
+
+    /// Whether a completed circle holds a commit.
+    pub async fn check_commit(
+        &self,
+        request: proto::CheckCommitRequest,
+    ) -> Result<proto::CheckCommitResponse, Failure> {
+        self.client.check_commit(request).await
+    }
+
     fn service(&self) -> AdminServiceClient<Channeled> {
         AdminServiceClient::with_interceptor(self.client.channel.clone(), self.client.credential.clone())
     }
@@ -309,6 +341,10 @@ impl Client {
     fn rule(&self) -> RuleServiceClient<Channeled> {
         RuleServiceClient::with_interceptor(self.channel.clone(), self.credential.clone())
             .max_decoding_message_size(ANSWER_BYTES_MAX)
+    }
+
+    fn door(&self) -> DoorServiceClient<Channeled> {
+        DoorServiceClient::with_interceptor(self.channel.clone(), self.credential.clone())
     }
 
     fn log(&self) -> LogServiceClient<Channeled> {

@@ -26,7 +26,15 @@ pub struct Attempt {
 pub struct Attempts {
     by: BTreeMap<(MemberName, &'static str), Attempt>,
     rules: BTreeMap<String, u64>,
+    pushes: BTreeMap<String, (&'static str, Attempt)>,
 }
+
+/// Refs of which refused pushes are counted apart; those to further ones are counted together. Whoever pushes can
+/// make up any number of names.
+const REFS_MAX: usize = 256;
+
+/// What further refs are counted as.
+const FURTHER_REFS: &str = "further refs";
 
 impl Attempts {
     /// Notes a refusal.
@@ -41,6 +49,21 @@ impl Attempts {
         *attempt = Attempt { count: attempt.count + 1, at, said };
     }
 
+    /// Notes a refused push to that ref. Git knows nobody, so it is nobody's.
+    pub(super) fn push_refused(&mut self, reference: &str, at: Time, violation: &Violation) {
+        let known = self.pushes.contains_key(reference) || self.pushes.len() < REFS_MAX;
+        let name = if known { reference } else { FURTHER_REFS };
+        let before = self.pushes.get(name).map_or(0, |(_, attempt)| attempt.count);
+        let said = violation.to_string().chars().take(SAID_CHARS_MAX).collect();
+        let attempt = Attempt { count: before + 1, at, said };
+        self.pushes.insert(name.to_owned(), (violation.code(), attempt));
+    }
+
+    /// Refused pushes by ref, with the last one's code.
+    pub fn pushes(&self) -> impl Iterator<Item = (&str, &'static str, &Attempt)> {
+        self.pushes.iter().map(|(reference, (code, attempt))| (reference.as_str(), *code, attempt))
+    }
+
     /// By member and code.
     pub fn all(&self) -> impl Iterator<Item = (&MemberName, &'static str, &Attempt)> {
         self.by.iter().map(|((member, code), attempt)| (member, *code, attempt))
@@ -49,5 +72,27 @@ impl Attempts {
     /// How often each rule refused a command, by the rule's id.
     pub fn rules(&self) -> &BTreeMap<String, u64> {
         &self.rules
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pushes_are_counted_by_ref_and_made_up_names_together() {
+        let mut attempts = Attempts::default();
+        let refused = |reference: &str| Violation::DirectPush {
+            reference: reference.to_owned(),
+            deliverable: "parser".to_owned(),
+        };
+        let push = |attempts: &mut Attempts, name: &str| attempts.push_refused(name, Time(1), &refused(name));
+        push(&mut attempts, "refs/heads/main");
+        (0..1000).for_each(|number| push(&mut attempts, &format!("refs/tags/{number}")));
+        push(&mut attempts, "refs/heads/main");
+        let count = |name: &str| attempts.pushes().find(|one| one.0 == name).map(|one| one.2.count);
+        assert_eq!(count("refs/heads/main"), Some(2));
+        assert_eq!(attempts.pushes().count(), REFS_MAX + 1);
+        assert_eq!(count(FURTHER_REFS), Some(1001 - REFS_MAX as u64));
     }
 }

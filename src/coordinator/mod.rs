@@ -288,6 +288,13 @@ impl Coordinator {
         known.then_some((handle, member))
     }
 
+    /// The team that a read-only token may ask about, if it is one. It speaks for nobody.
+    pub fn authenticate_reader(&self, token: &Token) -> Option<TeamHandle> {
+        let known = self.inner.credentials.read().expect(UNPOISONED).get(&token.hash()).cloned();
+        let (team, _) = known.filter(|(_, member)| member.as_str() == READER)?;
+        self.team(&team)
+    }
+
     /// Resolves once nobody can say any longer whether a commit was stored, or a log doesn't prove itself: the
     /// process must end.
     pub async fn broken(&self) -> String {
@@ -353,6 +360,9 @@ impl Inner {
         true
     }
 }
+
+/// Whom a read-only token speaks for. No charter has a member of this name, now or later.
+pub const READER: &str = "nobody";
 
 /// Why a lock can't be poisoned: nothing panics while it is held.
 const UNPOISONED: &str = "nothing panics while it holds this lock";

@@ -289,6 +289,12 @@ impl TeamHandle {
         self.shared.attempts.lock().expect(UNPOISONED).clone()
     }
 
+    /// Notes that a push to that ref was refused.
+    pub fn push_refused(&self, reference: &str, violation: &Violation) {
+        let at = self.shared.now();
+        self.shared.attempts.lock().expect(UNPOISONED).push_refused(reference, at, violation);
+    }
+
     /// The channels that do not take the news of an escalation, as far as this process knows.
     pub fn failing(&self) -> BTreeMap<(EscalationId, String), Failing> {
         self.shared.deliveries.lock().expect(UNPOISONED).failing()

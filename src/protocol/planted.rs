@@ -59,6 +59,7 @@ fn verb(command: &Command) -> &'static str {
         Command::ReportPublish(_) => "report",
         Command::Escalate(_) => "escalate",
         Command::AnswerEscalation(_) => "answer",
+        Command::BreakGlass(_) => "break the glass",
         Command::ReportSent(_) => "sent",
         Command::TimePassed => "time",
         Command::ResumeServer(_) => "resume",

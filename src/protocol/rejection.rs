@@ -407,6 +407,29 @@ rejections! {
         format!("request {request_id} was another command before"),
         "use a fresh request id for another command".to_owned();
 
+    /// A protected ref is pushed to, or one that keeps a version.
+    DirectPush { reference: String, deliverable: String } = "DIRECT_PUSH", Forbidden,
+        if reference.starts_with("refs/countersign") {
+            format!("{reference} is the server's own: it keeps what was proposed")
+        } else {
+            format!("{reference} moves only to what a completed circle holds")
+        },
+        format!("propose it instead; run: countersign propose {deliverable} --commit HEAD --summary TEXT");
+
+    /// A staging ref is made otherwise than once, by the id of its commit.
+    StagingRef { reference: String, because: String } = "STAGING_REF", Malformed,
+        format!("{reference} can't be pushed like that: {because}"),
+        "have it pushed by the command itself: countersign propose NAME --commit HEAD --summary TEXT".to_owned();
+
+    /// No completed circle holds this commit, or not for that ref.
+    NotCountersigned { commit: String, target: String, holder: String } = "NOT_COUNTERSIGNED", Precondition,
+        format!("no completed circle holds commit {commit}{}", if target.is_empty() { String::new() } else { format!(" for {target}") }),
+        if holder.is_empty() {
+            "have it reviewed; run: countersign propose NAME --commit HEAD --summary TEXT".to_owned()
+        } else {
+            format!("see what {holder} still lacks, or where it went: countersign explain {holder}")
+        };
+
     /// The commit wasn't pushed for staging.
     NotStaged { commit: String } = "NOT_STAGED", Precondition,
         format!("commit {commit} is not in the repository's staging area"),

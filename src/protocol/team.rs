@@ -72,6 +72,7 @@ pub enum Command {
     ReportPublish(review::ReportPublish),
     Escalate(escalation::Escalate),
     AnswerEscalation(escalation::Answer),
+    BreakGlass(escalation::BreakGlass),
     ReportSent(escalation::ReportSent),
     TimePassed,
     ResumeServer(ServerResumed),
@@ -261,6 +262,7 @@ impl Team {
             Command::Confirm(command) => review::confirm(ask, command),
             Command::Escalate(command) => escalation::escalate(ask, command),
             Command::AnswerEscalation(command) => escalation::answer(ask, command),
+            Command::BreakGlass(command) => escalation::break_glass(ask, command),
             Command::Adopt(_)
             | Command::ReportPublish(_)
             | Command::ReportSent(_)

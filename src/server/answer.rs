@@ -153,9 +153,10 @@ impl From<OperatorFault> for Failure {
             | OperatorFault::NoTeam
             | OperatorFault::UnknownMember { .. } => Code::NotFound,
             OperatorFault::TeamTaken { .. } => Code::AlreadyExists,
-            OperatorFault::Rules(_) | OperatorFault::Repository { .. } | OperatorFault::Pinned { .. } => {
-                Code::FailedPrecondition
-            }
+            OperatorFault::Rules(_)
+            | OperatorFault::NoRepository { .. }
+            | OperatorFault::Repository { .. }
+            | OperatorFault::Pinned { .. } => Code::FailedPrecondition,
             OperatorFault::Home(_)
             | OperatorFault::Artifacts { .. }
             | OperatorFault::Store(_)

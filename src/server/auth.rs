@@ -35,6 +35,11 @@ pub(super) fn member(shared: &Shared, metadata: &MetadataMap) -> Result<(TeamHan
     Ok((team, member))
 }
 
+/// The team that the call's token may ask about, where it is a read-only one.
+pub(super) fn reader(shared: &Shared, metadata: &MetadataMap) -> Option<TeamHandle> {
+    shared.coordinator.authenticate_reader(&bearer(metadata).ok()?)
+}
+
 /// That the call's token is the operator's.
 pub(super) fn operator(shared: &Shared, metadata: &MetadataMap) -> Result<(), Status> {
     let token = bearer(metadata)?;

@@ -120,6 +120,24 @@ where
     carried_out(shared, bounds, span, work(shared.clone(), request.into_inner())).await
 }
 
+/// Answers one call of whoever may ask about that team.
+pub(super) async fn answered_about<M, T, W, F>(
+    shared: &Arc<Shared>,
+    team: TeamHandle,
+    verb: &'static str,
+    request: Request<M>,
+    work: W,
+) -> Result<Response<T>, Status>
+where
+    T: Send + 'static,
+    W: FnOnce(TeamHandle, M) -> F,
+    F: Future<Output = Result<T, Failure>> + Send + 'static,
+{
+    let bounds = Bounds { time: TIME_MAX, details: details_room(request.metadata()) };
+    let span = tracing::debug_span!("call", verb, team = %team.name(), reader = true);
+    carried_out(shared, bounds, span, work(team, request.into_inner())).await
+}
+
 /// What one call may take.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {

@@ -14,6 +14,7 @@ mod auth;
 mod call;
 mod charter;
 mod check;
+pub mod door;
 mod escalation;
 mod facts;
 mod log;
@@ -51,6 +52,7 @@ use crate::wire::proto;
 use operator::{OperatorFault, chain};
 use proto::admin_service_server::AdminServiceServer;
 use proto::artifact_service_server::ArtifactServiceServer;
+use proto::door_service_server::DoorServiceServer;
 use proto::escalation_service_server::EscalationServiceServer;
 use proto::log_service_server::LogServiceServer;
 use proto::review_service_server::ReviewServiceServer;
@@ -309,10 +311,11 @@ const ARTIFACT: &str = "countersign.v1.ArtifactService";
 const ESCALATION: &str = "countersign.v1.EscalationService";
 const RULE: &str = "countersign.v1.RuleService";
 const LOG: &str = "countersign.v1.LogService";
+const DOOR: &str = "countersign.v1.DoorService";
 const ADMIN: &str = "countersign.v1.AdminService";
 
 async fn set_health(health: &HealthReporter, status: ServingStatus) {
-    for service in ["", REVIEW, ARTIFACT, ESCALATION, RULE, LOG, ADMIN] {
+    for service in ["", REVIEW, ARTIFACT, ESCALATION, RULE, LOG, DOOR, ADMIN] {
         health.set_service_status(service, status).await;
     }
 }
@@ -326,6 +329,7 @@ fn routes(shared: &Arc<Shared>) -> (HealthReporter, Routes) {
     let escalation = EscalationServiceServer::new(escalation::Escalation(shared.clone()));
     let rule = RuleServiceServer::new(rule::Rules(shared.clone()));
     let log = LogServiceServer::new(log::Log(shared.clone()));
+    let door = DoorServiceServer::new(door::Door(shared.clone()));
     let admin = AdminServiceServer::new(admin::Admin(shared.clone()));
     let reflection = || {
         tonic_reflection::server::Builder::configure()
@@ -342,6 +346,7 @@ fn routes(shared: &Arc<Shared>) -> (HealthReporter, Routes) {
         .add_service(escalation.max_decoding_message_size(bounded))
         .add_service(rule.max_decoding_message_size(bounded))
         .add_service(log.max_decoding_message_size(bounded))
+        .add_service(door.max_decoding_message_size(bounded))
         .add_service(admin.max_decoding_message_size(bounded));
     (reporter, routes)
 }

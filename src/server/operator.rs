@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::pin;
 use crate::artifact::{self, Artifacts};
 use crate::coordinator::token::Token;
-use crate::coordinator::{AddTeamError, Clock, Coordinator, SystemClock};
+use crate::coordinator::{AddTeamError, Clock, Coordinator, READER, SystemClock, TeamHandle};
 use crate::home::{Home, HomeFault};
 use crate::judge::{CelRulebook, LoadError, own};
 use crate::protocol::charter::{self, Charter, Diagnostics};
@@ -54,6 +54,12 @@ pub enum OperatorFault {
         path: PathBuf,
         /// What is wrong with it.
         source: artifact::Failure,
+    },
+    /// The team guards no repository.
+    #[error("{team} guards no repository")]
+    NoRepository {
+        /// Which team.
+        team: TeamName,
     },
     /// The repository keeps versions of another log, which pins never replace.
     #[error("the repository {} keeps {reference}, of another team or an earlier home", .path.display())]
@@ -123,6 +129,7 @@ impl OperatorFault {
             Self::Charter(_) => "CHARTER_REFUSED",
             Self::Rules(_) => "RULE_REFUSED",
             Self::Repository { .. } => "REPOSITORY_UNUSABLE",
+            Self::NoRepository { .. } => "NO_REPOSITORY",
             Self::Pinned { .. } => "REPOSITORY_IN_USE",
             Self::Artifacts { .. } => "ARTIFACTS_UNUSABLE",
             Self::TeamTaken { .. } => "TEAM_TAKEN",
@@ -142,6 +149,10 @@ impl OperatorFault {
             Self::Rules(_) => "mend it, then run: countersign rules test --charter FILE".to_owned(),
             Self::Repository { .. } => {
                 "give the path of a bare repository, relative to the charter; run: git init --bare PATH"
+                    .to_owned()
+            }
+            Self::NoRepository { .. } => {
+                "name one in the charter's [repository], and put it in force: countersign charter adopt FILE --reason TEXT"
                     .to_owned()
             }
             Self::Pinned { reference, .. } => format!(
@@ -249,8 +260,23 @@ pub async fn revoke_tokens(
     revoked
 }
 
+/// Looks at a home that no server serves.
+pub(super) async fn with_home<T, F>(
+    home: &Home,
+    look: impl FnOnce(Coordinator) -> F,
+) -> Result<T, OperatorFault>
+where
+    F: Future<Output = Result<T, OperatorFault>>,
+{
+    let coordinator = open(home, Arc::new(SystemClock::after(home.read_alive())))?;
+    let seen = look(coordinator.clone()).await;
+    coordinator.shutdown().await;
+    seen
+}
+
 fn open(home: &Home, clock: Arc<dyn Clock>) -> Result<Coordinator, OperatorFault> {
-    let holder = format!("process {}, which adds a team or a token", std::process::id());
+    let holder =
+        format!("process {}, which adds a team or a token, or looks at the door", std::process::id());
     let (writer, reader) = SqliteStore::open(home.path(), &holder)?;
     let rulebook = Arc::new(CelRulebook::default());
     Ok(Coordinator::start(Box::new(writer), Arc::new(reader), rulebook, clock)?)
@@ -340,8 +366,8 @@ pub(super) async fn issue_token_with(
     member: &MemberName,
     keep: bool,
 ) -> Result<(TeamName, Token), OperatorFault> {
-    let team = find_member(coordinator, team, member)?;
-    let token = coordinator.issue_token(&team, member, keep).await?;
+    let (team, member) = whose(coordinator, team, member)?;
+    let token = coordinator.issue_token(&team, &member, keep).await?;
     Ok((team, token))
 }
 
@@ -350,8 +376,47 @@ pub(super) async fn revoke_tokens_with(
     team: Option<&TeamName>,
     member: &MemberName,
 ) -> Result<usize, OperatorFault> {
-    let team = find_member(coordinator, team, member)?;
-    Ok(coordinator.revoke_tokens(&team, member).await?)
+    let (team, member) = whose(coordinator, team, member)?;
+    Ok(coordinator.revoke_tokens(&team, &member).await?)
+}
+
+/// The team that is meant; it may be left out where there is one.
+pub(super) fn find_team(
+    coordinator: &Coordinator,
+    team: Option<&TeamName>,
+) -> Result<TeamHandle, OperatorFault> {
+    if let Some(team) = team {
+        // Without waking the others: the door asks this at each push.
+        return coordinator.team(team).ok_or_else(|| {
+            let teams = coordinator.teams();
+            let known = teams.iter().map(|known| known.name().as_str());
+            let nearest = nearest(team.as_str(), known).map(str::to_owned);
+            OperatorFault::UnknownTeam { team: team.clone(), nearest }
+        });
+    }
+    match coordinator.teams().as_slice() {
+        [] => Err(OperatorFault::NoTeam),
+        [only] => Ok(only.clone()),
+        several => {
+            let teams = several.iter().map(|known| known.name().clone()).collect();
+            Err(OperatorFault::TeamNeeded { teams })
+        }
+    }
+}
+
+/// Whose token a member's command asks for. `ci` is nobody's but a forge's, unless the charter has such a member:
+/// its token may ask whether a circle holds a commit, and nothing else.
+fn whose(
+    coordinator: &Coordinator,
+    team: Option<&TeamName>,
+    member: &MemberName,
+) -> Result<(TeamName, MemberName), OperatorFault> {
+    match find_member(coordinator, team, member) {
+        Err(OperatorFault::UnknownMember { team, .. }) if member.as_str() == "ci" => {
+            Ok((team, READER.parse().expect("it is of a name's form")))
+        }
+        found => found.map(|team| (team, member.clone())),
+    }
 }
 
 /// The team that is meant, once it is known to have that member.
@@ -360,20 +425,7 @@ fn find_member(
     team: Option<&TeamName>,
     member: &MemberName,
 ) -> Result<TeamName, OperatorFault> {
-    let teams = coordinator.teams();
-    let handle = match (team, teams.as_slice()) {
-        (Some(team), _) => coordinator.team(team).ok_or_else(|| OperatorFault::UnknownTeam {
-            team: team.clone(),
-            nearest: nearest(team.as_str(), teams.iter().map(|known| known.name().as_str()))
-                .map(str::to_owned),
-        })?,
-        (None, []) => return Err(OperatorFault::NoTeam),
-        (None, [only]) => only.clone(),
-        (None, several) => {
-            let teams = several.iter().map(|known| known.name().clone()).collect();
-            return Err(OperatorFault::TeamNeeded { teams });
-        }
-    };
+    let handle = find_team(coordinator, team)?;
     handle.peek(|state| {
         let members = state.adopted().map(|adopted| &adopted.charter.members);
         if members.is_some_and(|members| members.contains_key(member)) {
@@ -389,7 +441,7 @@ fn find_member(
 }
 
 /// Where a team's guarded repository is, by its charter.
-fn repository_path(home: &Home, charter: &Charter) -> Result<Option<PathBuf>, HomeFault> {
+pub(super) fn repository_path(home: &Home, charter: &Charter) -> Result<Option<PathBuf>, HomeFault> {
     let Some(repository) = &charter.repository else { return Ok(None) };
     Ok(Some(home.charter_folder(&charter.team)?.join(&repository.path)))
 }

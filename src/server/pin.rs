@@ -22,7 +22,7 @@ pub(super) struct Pin {
 }
 
 impl Pin {
-    fn reference(&self) -> String {
+    pub(super) fn reference(&self) -> String {
         format!("refs/countersign/{}/{}", self.proposal, self.version)
     }
 }

@@ -305,7 +305,8 @@ async fn get_status(
     let look = |team: &Team, now: Time| status::status(team, &*call.team.judge(), now, &call.member);
     let mut status = call.team.read(look).await?.0;
     show_failing(&call.team, &mut status.escalations);
-    status.attempts = call.team.attempts().all().map(attempt).collect();
+    let attempts = call.team.attempts();
+    status.attempts = attempts.all().map(attempt).chain(attempts.pushes().map(push)).collect();
     Ok(status)
 }
 
@@ -322,6 +323,18 @@ fn attempt((member, code, attempt): (&MemberName, &str, &Attempt)) -> proto::Att
         count: attempt.count,
         at: Some(timestamp(attempt.at)),
         message: attempt.said.clone(),
+        reference: String::new(),
+    }
+}
+
+fn push((reference, code, attempt): (&str, &str, &Attempt)) -> proto::Attempt {
+    proto::Attempt {
+        member: String::new(),
+        code: code.to_owned(),
+        count: attempt.count,
+        at: Some(timestamp(attempt.at)),
+        message: attempt.said.clone(),
+        reference: reference.to_owned(),
     }
 }
 

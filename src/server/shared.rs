@@ -8,6 +8,7 @@ use tokio::sync::{Mutex, Semaphore};
 use super::place::Places;
 use crate::artifact::Artifacts;
 use crate::coordinator::Coordinator;
+use crate::door::Grants;
 use crate::home::Home;
 use crate::protocol::name::{Digest, TeamName};
 use crate::protocol::time::Time;
@@ -41,6 +42,8 @@ pub(super) struct Shared {
     pub(super) looks: Semaphore,
     pub(super) uploads: Arc<Places>,
     pub(super) fetches: Arc<Places>,
+    /// Where persons opened a team's door for a while.
+    pub(super) doors: Mutex<BTreeMap<TeamName, Grants>>,
 }
 
 impl Shared {
@@ -56,6 +59,7 @@ impl Shared {
             looks: Semaphore::new(LOOKS_MAX),
             uploads: Places::new(UPLOADS_MAX, UPLOADS_OF_MEMBER_MAX),
             fetches: Places::new(FETCHES_MAX, FETCHES_OF_MEMBER_MAX),
+            doors: Mutex::default(),
         }
     }
 

@@ -193,6 +193,12 @@ pub fn answer(request: proto::AnswerEscalationRequest) -> Result<escalation::Ans
     Ok(escalation::Answer { escalation, decision, member: stand_in, reviewer, reason: request.reason })
 }
 
+/// Reads for which refs, and for how long, a person opens the door.
+pub fn break_glass(request: proto::BreakGlassRequest) -> Result<escalation::BreakGlass, Rejection> {
+    let span = one("span", &request.span)?;
+    Ok(escalation::BreakGlass { refs: request.refs, span, once: !request.lasting, reason: request.reason })
+}
+
 fn one<T>(name: &str, text: &str) -> Result<T, Rejection>
 where
     T: std::str::FromStr<Err = crate::protocol::name::Malformed>,

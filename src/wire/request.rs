@@ -112,6 +112,7 @@ writes! {
     "Fetch": FetchRequest,
     "Escalate": EscalateRequest,
     "AnswerEscalation": AnswerEscalationRequest,
+    "BreakGlass": BreakGlassRequest,
 }
 
 /// The request's id in its canonical form, with the SHA-256 of what it asks for: the method and the

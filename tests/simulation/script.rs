@@ -263,6 +263,7 @@ fn said(
             let _ = write!(text, " --reason {}", quoted(&answer.reason));
             text
         }
+        Command::BreakGlass(_) => unreachable!("the simulated teams have no door"),
         Command::Adopt(_)
         | Command::ReportPublish(_)
         | Command::ReportSent(_)

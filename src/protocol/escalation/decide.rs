@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Answer as AnswerCommand, Cause, Decision as PersonsDecision, Escalate, Escalated, Escalation,
-    EscalationClosed,
+    Answer as AnswerCommand, BreakGlass, Cause, Decision as PersonsDecision, Escalate, Escalated, Escalation,
+    EscalationClosed, GLASS_REFS_MAX, GLASS_SPAN_MAX,
 };
 use crate::protocol::answer::Answer;
+use crate::protocol::charter::{is_full_ref, patterns};
 use crate::protocol::event::Event;
-use crate::protocol::name::{MemberName, PhaseName, says_nothing};
+use crate::protocol::name::{MemberName, PhaseName, says_nothing, shown};
 use crate::protocol::rejection::{Rejection, Violation, list};
 use crate::protocol::review::{self, Objection, Proposal, ReviewerExcused, ReviewerReplaced};
 use crate::protocol::team::{Ask, Decision};
+use crate::protocol::time::Span;
 
 /// Puts a subject before a person, unless, in this order: it is unknown, there is no text, or the same
 /// member did so already and waits for the answer.
@@ -45,6 +47,51 @@ pub(in crate::protocol) fn escalate(ask: Ask<'_>, command: &Escalate) -> Decisio
         circle,
         member: Some(ask.by.clone()),
         ..Escalated::new(Cause::Asked, command.subject.clone(), command.text.clone())
+    };
+    Decision::accept(vec![escalated.into()], Answer::Escalated { escalation: id })
+}
+
+/// Opens the door for pushes, unless, in this order: it names no ref that the charter protects or one that it
+/// doesn't, it would stand open for too long, the member is no person, or there is no reason. Every person hears
+/// of it, and it stays before them until one dismisses it.
+pub(in crate::protocol) fn break_glass(ask: Ask<'_>, command: &BreakGlass) -> Decision {
+    let protected = ask.charter.repository.iter().flat_map(|repository| &repository.protected);
+    let protected: Vec<&str> = protected.map(String::as_str).collect();
+    // A checked charter's patterns compile; of one whose don't, nothing is opened.
+    let set = patterns(protected.iter().copied()).unwrap_or_default();
+    let malformed = |argument: &str, expected: &str, given: &str, form: String| Violation::Malformed {
+        argument: argument.to_owned(),
+        expected: expected.to_owned(),
+        given: shown(given, 200),
+        form,
+    };
+    let mut unmet = Vec::new();
+    let form = match protected.as_slice() {
+        [] => "nothing: this charter protects no ref".to_owned(),
+        some => format!("full names that match one of: {}", some.join(", ")),
+    };
+    let wrong = command.refs.iter().filter(|name| !is_full_ref(name) || !set.is_match(name));
+    unmet.extend(wrong.map(|name| malformed("ref", "a ref that the charter protects", name, form.clone())));
+    if command.refs.is_empty() || command.refs.len() > GLASS_REFS_MAX {
+        let (count, expected) = (command.refs.len().to_string(), format!("1 to {GLASS_REFS_MAX} refs"));
+        unmet.push(malformed("ref", &expected, &count, form));
+    }
+    if command.span <= Span(0) || command.span > GLASS_SPAN_MAX {
+        let form = format!("at most {GLASS_SPAN_MAX}");
+        unmet.push(malformed("for", "a short time", &command.span.to_string(), form));
+    }
+    ask.check_person("break the glass", &mut unmet);
+    ask.check_reason("break the glass", &command.reason, &mut unmet);
+    if let Some(rejection) = Rejection::of(unmet) {
+        return Decision::refuse(rejection);
+    }
+    let id = ask.team.escalations().next_id();
+    let how = if command.once { "one push" } else { "any push" };
+    let text = format!("the door is open for {how} within {}: {}", command.span, command.reason);
+    let escalated = Escalated {
+        id,
+        member: Some(ask.by.clone()),
+        ..Escalated::new(Cause::BrokenGlass, command.refs.join(" "), text)
     };
     Decision::accept(vec![escalated.into()], Answer::Escalated { escalation: id })
 }

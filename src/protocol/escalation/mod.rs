@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use super::name::{CircleName, EscalationId, MemberName, ProposalName};
 use super::obligation::{Obligation, ObligationKind};
-use super::time::Time;
+use super::time::{Span, Time};
 
-pub(super) use decide::{answer, escalate};
+pub(super) use decide::{answer, break_glass, escalate};
 pub use outbox::ReportSent;
 pub(super) use outbox::{owed, report_sent};
 
@@ -45,6 +45,8 @@ pub enum Cause {
     RuleError,
     /// A recovery patch fired: the rules have a hole.
     Recovery,
+    /// A person opened the door for a while.
+    BrokenGlass,
     /// A member asked for it.
     Asked,
 }
@@ -86,6 +88,7 @@ impl Cause {
             Self::PublishFailure => "publish-failure",
             Self::RuleError => "rule-error",
             Self::Recovery => "recovery",
+            Self::BrokenGlass => "broken-glass",
             Self::Asked => "asked",
         }
     }
@@ -105,14 +108,14 @@ impl Cause {
             Self::ReviewerNotEligible => &[Dismiss, Replace, Excuse, DropDeliverable, ClosePhase],
             Self::OverruledAgain => &[Dismiss, Overrule, DropDeliverable, ClosePhase],
             Self::PublishFailure => &[Dismiss, DropDeliverable, ClosePhase],
-            Self::RuleError | Self::Recovery => &[Dismiss],
+            Self::RuleError | Self::Recovery | Self::BrokenGlass => &[Dismiss],
             Self::Asked => &[Dismiss, Extend, Overrule, Replace, Excuse, DropDeliverable, ClosePhase],
         }
     }
 
     /// Whether work waits for the person's decision; of the others a person is only told.
     pub fn needs_a_decision(self) -> bool {
-        !matches!(self, Self::Stall | Self::Overdue | Self::Recovery)
+        !matches!(self, Self::Stall | Self::Overdue | Self::Recovery | Self::BrokenGlass)
     }
 }
 
@@ -277,6 +280,25 @@ pub struct Escalate {
     /// What the person is asked.
     pub text: String,
 }
+
+/// Open the door for pushes to protected refs, as a person. It is put before every person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BreakGlass {
+    /// Full names of the refs that may be pushed to.
+    pub refs: Vec<String>,
+    /// For how long.
+    pub span: Span,
+    /// Whether the first push that needs it uses it up.
+    pub once: bool,
+    /// Why.
+    pub reason: String,
+}
+
+/// Refs that one breaking of the glass may name.
+pub const GLASS_REFS_MAX: usize = 16;
+
+/// How long the door may stand open at one breaking.
+pub const GLASS_SPAN_MAX: Span = Span::seconds(3_600);
 
 /// Answer an escalation, as a person.
 #[derive(Clone, Debug, PartialEq, Eq)]

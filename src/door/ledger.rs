@@ -1,0 +1,190 @@
+//! Where the door left each guarded ref: what an audit holds the repository to.
+//!
+//! A ref stands where it stood when the door was installed, or where a push that a person let through left it,
+//! or, of a version, where the log says. Anything else moved without the server.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::moves::is_nothing;
+
+/// How the refs stood when the door was put in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begun {
+    /// What the charter protected then.
+    pub protected: Vec<String>,
+    /// Every protected ref, and where it was.
+    pub refs: BTreeMap<String, String>,
+}
+
+/// A push that a person let through: by the time it was asked for, the ref was at `from`, and git moved it to `to`
+/// unless something else stood in the way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passed {
+    /// The ref.
+    #[serde(rename = "ref")]
+    pub name: String,
+    /// Where it was; zeros for nowhere.
+    pub from: String,
+    /// Where it was to be; zeros for nowhere.
+    pub to: String,
+    /// The escalation that told persons.
+    pub escalation: String,
+}
+
+/// A ref that stands where the door didn't leave it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moved {
+    /// The ref.
+    pub name: String,
+    /// Where the door left it; nowhere where the ref should not be there.
+    pub from: Option<String>,
+    /// Where it is; nowhere where it is gone.
+    pub to: Option<String>,
+}
+
+/// What an audit found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// Refs that moved without the server.
+    pub moved: Vec<Moved>,
+    /// Refs that the charter protects since the door was put in, and that nobody watches yet.
+    pub unwatched: Vec<String>,
+    /// How many are where they should be.
+    pub sound: usize,
+}
+
+impl Begun {
+    /// The same, with refs that are protected since then. What is watched already stays as it is: installing
+    /// again must not make a moved ref right.
+    pub fn joined(
+        mut self,
+        protected: &[String],
+        unwatched: &[String],
+        now: &BTreeMap<String, String>,
+    ) -> Self {
+        for name in unwatched {
+            self.refs.extend(now.get(name).map(|at| (name.clone(), at.clone())));
+        }
+        self.protected = protected.to_vec();
+        self
+    }
+}
+
+/// Holds the refs as they are to what the door left. `kept` is where the log has the versions, `was_protected`
+/// whether the charter protected a ref when the door was put in.
+pub fn audit(
+    begun: &Begun,
+    passed: &[Passed],
+    kept: &BTreeMap<String, String>,
+    now: &BTreeMap<String, String>,
+    was_protected: impl Fn(&str) -> bool,
+) -> Audit {
+    let mut left: BTreeMap<&str, Vec<Option<&str>>> = BTreeMap::new();
+    for (name, at) in &begun.refs {
+        left.insert(name, vec![Some(at)]);
+    }
+    for one in passed {
+        let (from, to) = (there(&one.from), there(&one.to));
+        let known = left.entry(&one.name).or_insert_with(|| vec![None]);
+        // A push from where the ref had been moved to behind the door makes that no better.
+        if known.contains(&from) {
+            *known = vec![to, from];
+        }
+    }
+    let mut found = Audit::default();
+    let names: std::collections::BTreeSet<&str> =
+        left.keys().copied().chain(now.keys().map(String::as_str)).collect();
+    for name in names {
+        let at = now.get(name).map(String::as_str);
+        if name.starts_with("refs/countersign") {
+            // A version that is not pinned yet, or no longer, is pinned at the server's next start.
+            match (kept.get(name).map(String::as_str), at) {
+                (Some(wanted), Some(at)) if wanted == at => found.sound += 1,
+                (wanted, at) => found.moved.push(moved(name, wanted, at)),
+            }
+        } else if let Some(known) = left.get(name) {
+            if known.contains(&at) {
+                found.sound += 1;
+            } else {
+                found.moved.push(moved(name, known[0], at));
+            }
+        } else if was_protected(name) {
+            found.moved.push(moved(name, None, at));
+        } else {
+            found.unwatched.push(name.to_owned());
+        }
+    }
+    found
+}
+
+fn there(id: &str) -> Option<&str> {
+    (!is_nothing(id)).then_some(id)
+}
+
+fn moved(name: &str, from: Option<&str>, to: Option<&str>) -> Moved {
+    Moved { name: name.to_owned(), from: from.map(str::to_owned), to: to.map(str::to_owned) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOWHERE: &str = "00";
+
+    fn map(refs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        refs.iter().map(|(name, at)| ((*name).to_owned(), (*at).to_owned())).collect()
+    }
+
+    fn pass(from: &str, to: &str) -> Passed {
+        let (from, to, escalation) = (from.to_owned(), to.to_owned(), "e1".to_owned());
+        Passed { name: "refs/heads/main".to_owned(), from, to, escalation }
+    }
+
+    fn moved_from(passed: &[Passed], at: &[(&str, &str)]) -> Vec<(Option<String>, Option<String>)> {
+        let begun = Begun { protected: Vec::new(), refs: map(&[("refs/heads/main", "1")]) };
+        let found = audit(&begun, passed, &BTreeMap::new(), &map(at), |_| true);
+        found.moved.into_iter().map(|moved| (moved.from, moved.to)).collect()
+    }
+
+    #[test]
+    fn a_ref_is_where_it_began_or_where_a_push_that_was_let_through_left_it() {
+        let main = |at| [("refs/heads/main", at)];
+        let some = |at: &str| Some(at.to_owned());
+        assert_eq!(moved_from(&[], &main("1")), []);
+        assert_eq!(moved_from(&[], &main("2")), [(some("1"), some("2"))]);
+        assert_eq!(moved_from(&[], &[]), [(some("1"), None)]);
+        // Whether git moved it after it was let through, nobody told the door.
+        assert_eq!(moved_from(&[pass("1", "2")], &main("1")), []);
+        assert_eq!(moved_from(&[pass("1", "2")], &main("2")), []);
+        assert_eq!(moved_from(&[pass("1", "2"), pass("2", "3")], &main("1")), [(some("3"), some("1"))]);
+        assert_eq!(moved_from(&[pass("1", NOWHERE)], &[]), []);
+        // It was moved to 5 behind the door, and pushed on from there.
+        assert_eq!(moved_from(&[pass("5", "6")], &main("6")), [(some("1"), some("6"))]);
+    }
+
+    #[test]
+    fn a_ref_that_came_behind_the_door_moved_and_one_that_is_protected_since_is_unwatched() {
+        let begun = Begun { protected: Vec::new(), refs: map(&[("refs/heads/main", "1")]) };
+        let now = map(&[("refs/heads/main", "1"), ("refs/heads/release/1", "2"), ("refs/tags/v1", "3")]);
+        let found = audit(&begun, &[], &BTreeMap::new(), &now, |name| name.starts_with("refs/heads/"));
+        assert_eq!(
+            found.moved.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(),
+            ["refs/heads/release/1"]
+        );
+        assert_eq!(found.unwatched, ["refs/tags/v1"]);
+        let again = begun.joined(&[], &found.unwatched, &now);
+        let found = audit(&again, &[], &BTreeMap::new(), &now, |_| true);
+        assert_eq!((found.unwatched.len(), found.moved.len()), (0, 1), "what moved stays moved");
+    }
+
+    #[test]
+    fn a_version_is_where_the_log_has_it() {
+        let kept = map(&[("refs/countersign/parser/1", "1"), ("refs/countersign/parser/2", "2")]);
+        let now = map(&[("refs/countersign/parser/1", "9"), ("refs/countersign/x/1", "3")]);
+        let found = audit(&Begun::default(), &[], &kept, &now, |_| true);
+        let moved: Vec<_> = found.moved.iter().map(|one| (one.from.as_deref(), one.to.as_deref())).collect();
+        assert_eq!(moved, [(Some("1"), Some("9")), (None, Some("3"))]);
+    }
+}

@@ -1,0 +1,322 @@
+//! The door service: what the repository's hook, the operator and CI ask, and a person's way past the door.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tonic::{Code, Request, Response, Status};
+
+use super::answer::{Failure, wakes};
+use super::call::{Call, answered, answered_about, answered_to_operator, blocking, request_key};
+use super::operator::{OperatorFault, find_team, repository_path, with_home};
+use super::pin;
+use super::shared::Shared;
+use crate::artifact;
+use crate::coordinator::{Coordinator, TeamHandle};
+use crate::door::ledger::Passed;
+use crate::door::{Grant, Guard, Move, RefKind, held, judge, refs};
+use crate::home::Home;
+use crate::protocol::charter::Charter;
+use crate::protocol::name::{Digest, TeamName, shown};
+use crate::protocol::rejection::Violation;
+use crate::protocol::review::CircleState;
+use crate::protocol::{Answer, Command, Team};
+use crate::wire::proto::door_service_server::DoorService;
+use crate::wire::status_code::status_with_reason;
+use crate::wire::{command, proto, timestamp};
+
+/// Pushes past the door that are kept for the audit.
+const PASSED_MAX: usize = 10_000;
+
+/// The service.
+pub(super) struct Door(pub(super) Arc<Shared>);
+
+#[tonic::async_trait]
+impl DoorService for Door {
+    async fn check_push(
+        &self,
+        request: Request<proto::CheckPushRequest>,
+    ) -> Result<Response<proto::CheckPushResponse>, Status> {
+        answered_to_operator(&self.0, "check push", request, check_push).await
+    }
+
+    async fn describe_door(
+        &self,
+        request: Request<proto::DescribeDoorRequest>,
+    ) -> Result<Response<proto::DescribeDoorResponse>, Status> {
+        answered_to_operator(&self.0, "describe door", request, describe).await
+    }
+
+    async fn check_commit(
+        &self,
+        request: Request<proto::CheckCommitRequest>,
+    ) -> Result<Response<proto::CheckCommitResponse>, Status> {
+        if super::auth::operator(&self.0, request.metadata()).is_ok() {
+            return answered_to_operator(&self.0, "check commit", request, check_commit_for_operator).await;
+        }
+        if let Some(team) = super::auth::reader(&self.0, request.metadata()) {
+            let check = |team: TeamHandle, request| async move { check_commit(&team, &request).await };
+            return answered_about(&self.0, team, "check commit", request, check).await;
+        }
+        let check = |call: Call, request| async move { check_commit(&call.team, &request).await };
+        answered(&self.0, "check commit", request, check).await
+    }
+
+    async fn break_glass(
+        &self,
+        request: Request<proto::BreakGlassRequest>,
+    ) -> Result<Response<proto::BreakGlassResponse>, Status> {
+        answered(&self.0, "break glass", request, break_glass).await
+    }
+}
+
+async fn check_push(
+    shared: Arc<Shared>,
+    request: proto::CheckPushRequest,
+) -> Result<proto::CheckPushResponse, Failure> {
+    let name: Option<TeamName> = request.team.parse().ok();
+    let team = find_team(&shared.coordinator, name.as_ref())?;
+    let artifacts = shared.artifacts(team.name()).ok_or_else(beginning)?;
+    let git = artifacts.repository()?.refs();
+    if git.folder().as_os_str().as_bytes() != &*request.repository {
+        let message = format!("{} guards another repository", team.name());
+        return Err(status_with_reason(Code::FailedPrecondition, "OTHER_REPOSITORY", &message, &[]).into());
+    }
+    let moves: Vec<Move> = request.moves.into_iter().map(one_move).collect();
+    let aliases = refs::aliases(git, &moves).await.map_err(artifact::Failure::Fault)?;
+    let (guard, seq) =
+        team.read(|team, _| team.adopted().and_then(|adopted| Guard::of(&adopted.charter))).await?;
+    let guard = guard.ok_or_else(Failure::unexpected)?;
+    let verdicts = judge(&guard, &moves, &aliases);
+    let unmet: Vec<(usize, &Violation)> =
+        verdicts.iter().enumerate().filter_map(|(index, said)| Some((index, said.as_ref()?))).collect();
+    let sequence = seq.0;
+    if unmet.is_empty() {
+        return Ok(proto::CheckPushResponse { sequence, ..Default::default() });
+    }
+    if let Some(passed) = past_the_door(&shared, &team, &guard, &moves, &unmet).await? {
+        return Ok(proto::CheckPushResponse { sequence, refused: Vec::new(), passed });
+    }
+    for (index, violation) in &unmet {
+        team.push_refused(&shown(&moves[*index].shown(), 200), violation);
+    }
+    let refused = unmet.into_iter().map(|(index, violation)| proto::RefRefusal {
+        index: u32::try_from(index).expect("a message holds fewer"),
+        code: violation.code().to_owned(),
+        message: violation.to_string(),
+        remedy: violation.remedy(),
+    });
+    Ok(proto::CheckPushResponse { sequence, refused: refused.collect(), passed: Vec::new() })
+}
+
+/// Where persons opened the door for all that stands against a push: it is written down, and may be made.
+async fn past_the_door(
+    shared: &Arc<Shared>,
+    team: &TeamHandle,
+    guard: &Guard,
+    moves: &[Move],
+    unmet: &[(usize, &Violation)],
+) -> Result<Option<Vec<proto::RefPassed>>, Failure> {
+    let named = |(_, violation): &(usize, &Violation)| match violation {
+        Violation::DirectPush { reference, .. } if guard.kind(reference.as_bytes()) == RefKind::Protected => {
+            Some(reference.clone())
+        }
+        _ => None,
+    };
+    let Some(names) = unmet.iter().map(named).collect::<Option<Vec<String>>>() else { return Ok(None) };
+    // Held until it is written down: two pushes don't pass by one opening, nor overwrite one another's record.
+    let mut doors = shared.doors.lock().await;
+    let Some(grants) = doors.get_mut(team.name()) else { return Ok(None) };
+    let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
+    let Some(taken) = grants.take(&wanted, shared.now()) else { return Ok(None) };
+    let by_ref = unmet.iter().map(|(index, _)| &moves[*index]).zip(&names).zip(&taken);
+    let passed: Vec<Passed> = by_ref
+        .map(|((one, name), grant)| Passed {
+            name: name.clone(),
+            from: one.from.clone(),
+            to: one.to.clone(),
+            escalation: grant.escalation.to_string(),
+        })
+        .collect();
+    let (home, of) = (shared.home.clone(), team.name().clone());
+    blocking(move || keep_passed(&home, &of, passed)).await??;
+    for (grant, name) in taken.iter().zip(&names) {
+        tracing::warn!(team = %team.name(), by = %grant.by, reference = name, "a push went past the door");
+    }
+    let passed = unmet.iter().zip(&taken).map(|((index, _), grant)| proto::RefPassed {
+        index: u32::try_from(*index).expect("a message holds fewer"),
+        by: grant.by.to_string(),
+        escalation: grant.escalation.to_string(),
+    });
+    Ok(Some(passed.collect()))
+}
+
+fn keep_passed(home: &Home, team: &TeamName, more: Vec<Passed>) -> Result<(), Failure> {
+    let unusable = |what: String| {
+        tracing::error!(%team, what, "a push past the door can't be written down, so it is refused");
+        let message = "what passes the door can't be written down";
+        Failure::from(status_with_reason(Code::Unavailable, "HOME_UNUSABLE", message, &[]))
+    };
+    let mut all = passed(home, team).map_err(|fault| unusable(fault.to_string()))?;
+    all.extend(more);
+    if all.len() > PASSED_MAX {
+        return Err(unusable(format!("more than {PASSED_MAX} refs passed")));
+    }
+    let text = serde_json::to_vec(&all).expect("plain fields have a JSON form");
+    home.write_passed(team, &text).map_err(|fault| unusable(fault.to_string()))
+}
+
+/// The pushes that persons let past a team's door.
+pub fn passed(home: &Home, team: &TeamName) -> Result<Vec<Passed>, crate::home::HomeFault> {
+    let Some(text) = home.read_passed(team)? else { return Ok(Vec::new()) };
+    serde_json::from_slice(&text).map_err(|_| home.unreadable_passed(team))
+}
+
+fn one_move(one: proto::RefMove) -> Move {
+    Move { name: one.name.to_vec(), from: one.from, to: one.to, kind: one.kind }
+}
+
+fn beginning() -> Failure {
+    status_with_reason(Code::Unavailable, "TEAM_BEGINNING", "the team is being added; ask again", &[]).into()
+}
+
+/// A guarded repository, and where its refs should be by the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guarded {
+    /// Whose.
+    pub team: TeamName,
+    /// Its folder.
+    pub repository: PathBuf,
+    /// Patterns of the refs that move only to what was reviewed.
+    pub protected: Vec<String>,
+    /// The refs that keep versions, each with its commit.
+    pub kept: BTreeMap<String, String>,
+}
+
+impl Guarded {
+    /// As the server told it.
+    pub fn told(told: proto::DescribeDoorResponse) -> Option<Self> {
+        let repository = PathBuf::from(std::ffi::OsString::from_vec(told.repository.to_vec()));
+        Some(Self { team: told.team.parse().ok()?, repository, protected: told.protected, kept: told.kept })
+    }
+}
+
+/// The guarded repository of a team, in a home that no server serves.
+pub async fn guarded(home: &Home, team: Option<&TeamName>) -> Result<Guarded, OperatorFault> {
+    let (team, here) = (team.cloned(), home.clone());
+    with_home(home, |coordinator| async move { Ok(guarded_with(&coordinator, &here, team.as_ref())?.0) })
+        .await
+}
+
+fn guarded_with(
+    coordinator: &Coordinator,
+    home: &Home,
+    team: Option<&TeamName>,
+) -> Result<(Guarded, u64), OperatorFault> {
+    let handle = find_team(coordinator, team)?;
+    let name = handle.name().clone();
+    let look = |team: &Team| (team.adopted().map(|one| one.charter.clone()), pin::owed(team), team.seq().0);
+    let (charter, owed, seq): (Option<Charter>, _, _) = handle.peek(look);
+    let no_repository = || OperatorFault::NoRepository { team: name.clone() };
+    let charter = charter.ok_or_else(no_repository)?;
+    let path = repository_path(home, &charter)?.ok_or_else(no_repository)?;
+    let repository = path.canonicalize().map_err(|source| OperatorFault::Repository {
+        team: name.clone(),
+        path: path.clone(),
+        source: artifact::Fault::Io { path: path.clone(), source }.into(),
+    })?;
+    let protected = charter.repository.map(|repository| repository.protected).unwrap_or_default();
+    let kept = owed.iter().map(|pin| (pin.reference(), pin.commit.to_string())).collect();
+    Ok((Guarded { team: name, repository, protected, kept }, seq))
+}
+
+async fn describe(
+    shared: Arc<Shared>,
+    request: proto::DescribeDoorRequest,
+) -> Result<proto::DescribeDoorResponse, Failure> {
+    let team = named(&request.team)?;
+    let (guarded, sequence) = guarded_with(&shared.coordinator, &shared.home, team.as_ref())?;
+    Ok(proto::DescribeDoorResponse {
+        sequence,
+        team: guarded.team.to_string(),
+        repository: guarded.repository.into_os_string().into_vec().into(),
+        protected: guarded.protected,
+        kept: guarded.kept,
+    })
+}
+
+fn named(team: &str) -> Result<Option<TeamName>, Failure> {
+    if team.is_empty() {
+        return Ok(None);
+    }
+    let mut arguments = crate::wire::Arguments::default();
+    let read = arguments.read("team", team);
+    Ok(Some(arguments.finish(read)?))
+}
+
+async fn check_commit_for_operator(
+    shared: Arc<Shared>,
+    request: proto::CheckCommitRequest,
+) -> Result<proto::CheckCommitResponse, Failure> {
+    let team = named(&request.team)?;
+    let team = find_team(&shared.coordinator, team.as_ref())?;
+    check_commit(&team, &request).await
+}
+
+async fn check_commit(
+    team: &TeamHandle,
+    request: &proto::CheckCommitRequest,
+) -> Result<proto::CheckCommitResponse, Failure> {
+    let whole = matches!(request.commit.len(), 40 | 64);
+    let commit: Digest =
+        request.commit.parse().ok().filter(|_| whole).ok_or_else(|| Violation::Malformed {
+            argument: "commit".to_owned(),
+            expected: "a whole commit id".to_owned(),
+            given: shown(&request.commit, 80),
+            form: "40 or 64 of 0-9 and a-f".to_owned(),
+        })?;
+    let (found, seq) = team.read(|team, _| held(team, &commit, &request.target)).await?;
+    let found = found?;
+    let state = match found.state {
+        CircleState::Published => proto::CircleState::Published,
+        _ => proto::CircleState::Complete,
+    };
+    Ok(proto::CheckCommitResponse {
+        sequence: seq.0,
+        reference: found.reference.to_string(),
+        circle: found.circle.to_string(),
+        state: state.into(),
+        target: found.target,
+    })
+}
+
+async fn break_glass(
+    call: Call,
+    request: proto::BreakGlassRequest,
+) -> Result<proto::BreakGlassResponse, Failure> {
+    let key = request_key(&request)?;
+    let command = command::break_glass(request)?;
+    // A repeated request must not open again what was used up.
+    let again = match &key {
+        Some(key) => call.was_answered(key).await?,
+        None => false,
+    };
+    let mut doors = call.shared.doors.lock().await;
+    let done = call.submit(Command::BreakGlass(command.clone()), key).await?;
+    let Answer::Escalated { escalation } = done.answer else { return Err(Failure::unexpected()) };
+    let opened = call.team.peek(|team| team.escalations().get(escalation).map(|known| known.opened_at));
+    let until = opened.unwrap_or_else(|| call.shared.now()) + command.span;
+    let grant = Grant { escalation, by: call.member.clone(), refs: command.refs, until, once: command.once };
+    let grants = doors.entry(call.team.name().clone()).or_default();
+    if !again && !grants.open(grant, call.shared.now()) {
+        let message = "too many openings stand at a time; wait until one has ended";
+        return Err(status_with_reason(Code::ResourceExhausted, "DOOR_OPEN", message, &[]).into());
+    }
+    Ok(proto::BreakGlassResponse {
+        sequence: done.seq.0,
+        escalation: escalation.to_string(),
+        until: Some(timestamp(until)),
+        woke: wakes(&done.woke),
+    })
+}
