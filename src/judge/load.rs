@@ -321,7 +321,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Every `{word}` of a text must be one that [`fill`](crate::protocol::rule::fill) can fill in.
+    /// Every `{word}` of a text must be one that the view has.
     fn template(&mut self, words: Words, said: &Said) {
         let mut rest = said.text.as_str();
         while let Some(open) = rest.find('{') {

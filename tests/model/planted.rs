@@ -10,7 +10,7 @@ use countersign::protocol::planted::{Guard, gathered, plant};
 
 use crate::model::search::{Leave, search};
 use crate::model::worlds::{self, Size};
-use crate::simulation::run;
+use crate::simulation::{Mode, Run, run};
 
 /// How much of the simulation is tried.
 const SEEDS: u64 = 200;
@@ -134,7 +134,7 @@ fn every_guard_that_is_left_out_is_missed_by_somebody() {
     worlds.sort_by_key(|(took, ..)| *took);
     let mut seeds = Vec::new();
     for seed in 0..SEEDS {
-        run(&judge, seed, STEPS).unwrap_or_else(|found| panic!("{found}"));
+        run(&judge, of_core(seed)).unwrap_or_else(|found| panic!("{found}"));
         let given = gathered();
         guards.extend(given.all);
         alone.extend(given.alone.iter().cloned());
@@ -201,11 +201,15 @@ fn by_the_model<'a>(
     None
 }
 
+fn of_core(seed: u64) -> Run {
+    Run { mode: Mode::Core, seed, steps: STEPS }
+}
+
 fn by_the_simulation(judge: &CelJudge, seeds: impl Iterator<Item = u64>) -> Option<Found> {
     const RUNS_MAX: usize = 60;
     let begun = Instant::now();
     for seed in seeds.take(RUNS_MAX) {
-        let how = match catch_unwind(AssertUnwindSafe(|| run(judge, seed, STEPS))) {
+        let how = match catch_unwind(AssertUnwindSafe(|| run(judge, of_core(seed)))) {
             Ok(Ok(_)) => continue,
             Ok(Err(found)) => {
                 first_words(&found.to_string().lines().last().unwrap_or_default().replace("SEED=", ""))
