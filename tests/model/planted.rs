@@ -106,7 +106,11 @@ const TABLE: &[(&str, &[&str])] = &[
 ];
 
 /// Guards without which every guarantee holds, each with what it is for.
-const COURTESIES: &[(&str, &str, &str)] = &[];
+const COURTESIES: &[(&str, &str, &str)] = &[(
+    "propose",
+    "UNKNOWN_SUBJECT",
+    "an answer to what isn't there is dropped when the version is stored; who slipped is told",
+)];
 
 /// Who noticed, and when.
 struct Found {

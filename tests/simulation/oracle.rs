@@ -634,7 +634,7 @@ impl Oracle {
         let current = history.current(name).map_or(0, |offer| offer.what.version);
         demand!("G2", event.version == current, "{name}@{} was checked, not {current}", event.version);
         demand!("G2", !history.is_withdrawn(name), "{name} is withdrawn and was checked");
-        Ok(())
+        self.text("output", event.output.as_deref().unwrap_or_default())
     }
 
     fn confirmed(&mut self, asked: &Asked, event: &Confirmed) -> Verdict {

@@ -147,6 +147,8 @@ pub struct CheckReported {
     pub name: String,
     #[serde(default)]
     pub exit: Option<i32>,
+    #[serde(default)]
+    pub output: Option<String>,
     pub by: String,
 }
 
