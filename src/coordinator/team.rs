@@ -15,8 +15,7 @@ use super::presence::{LastSeen, Wake};
 use super::writer::{Queued, WriterHandle};
 use super::{Clock, Inner, Parts, Progress, Progressing, Reply, Slept, UNPOISONED};
 use crate::protocol::deadline::ServerResumed;
-use crate::protocol::escalation::Escalated;
-use crate::protocol::name::{Actor, Digest, EscalationId, MemberName, ProposalName, Seq, TeamName};
+use crate::protocol::name::{Actor, Digest, EscalationId, MemberName, Seq, TeamName};
 use crate::protocol::rule::{Judge, Rulebook};
 use crate::protocol::time::{Span, Time};
 use crate::protocol::{Answer, Command, Effect, Event, Rejection, Team, Violation};
@@ -545,7 +544,7 @@ impl Task {
         let (decision, before, at, seq, touched) = {
             let team = self.shared.team.read().expect(UNPOISONED);
             let decision = team.handle(&*judge, now, &who, &command);
-            let touched = touched(&team, &decision.events);
+            let touched = team.touched(&decision.events);
             let before = if decision.events.is_empty() {
                 Vec::new()
             } else if adopts {
@@ -704,35 +703,6 @@ impl Task {
 
 fn rows_between(reader: &dyn Reader) -> u64 {
     reader.snapshots().rows_between()
-}
-
-/// A proposal around which these events can have changed what is owed.
-fn touched(team: &Team, events: &[Event]) -> Option<ProposalName> {
-    events.iter().find_map(|event| match event {
-        Event::Proposed(event) => Some(event.proposal.clone()),
-        Event::VersionRead(event) => Some(event.proposal.clone()),
-        Event::ObjectionsRead(event) => Some(event.proposal.clone()),
-        Event::Approved(event) => Some(event.proposal.clone()),
-        Event::Objected(event) => Some(event.proposal.clone()),
-        Event::Noted(event) => Some(event.proposal.clone()),
-        Event::ObjectionClosed(event) => Some(event.proposal.clone()),
-        Event::Withdrawn(event) => Some(event.proposal.clone()),
-        Event::CheckReported(event) => Some(event.proposal.clone()),
-        Event::Confirmed(event) => {
-            team.review().circle(&event.circle).and_then(|circle| circle.proposals.first().cloned())
-        }
-        Event::Escalated(event) => around(team, event),
-        Event::EscalationClosed(event) => {
-            team.escalations().get(event.id).and_then(|escalation| around(team, &escalation.opened))
-        }
-        _ => None,
-    })
-}
-
-/// The proposal that an escalation is about, or one of the circle that it is about: it decides who may confirm.
-fn around(team: &Team, opened: &Escalated) -> Option<ProposalName> {
-    let proposal = opened.proposal.clone();
-    proposal.or_else(|| team.circle_of(opened).and_then(|circle| circle.proposals.first().cloned()))
 }
 
 /// What a call-out says to whoever it is about.

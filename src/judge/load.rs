@@ -14,6 +14,7 @@ use super::evaluate::evaluate;
 use super::example::{self, Example};
 use super::sample;
 use super::words::Words;
+use crate::protocol::adoption::RuleFault;
 use crate::protocol::name::nearest;
 use crate::protocol::rule::{About, Moment, Owner, Rule};
 
@@ -40,6 +41,21 @@ impl fmt::Display for LoadError {
         match &self.nearest {
             Some(nearest) => write!(f, "; did you mean {nearest:?}?"),
             None => Ok(()),
+        }
+    }
+}
+
+/// As the core tells it.
+impl From<LoadError> for RuleFault {
+    fn from(error: LoadError) -> Self {
+        let count = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let (line, column) = error.place.unwrap_or_default();
+        Self {
+            file: error.file,
+            line: count(line),
+            column: count(column),
+            what: error.text,
+            nearest: error.nearest.unwrap_or_default(),
         }
     }
 }

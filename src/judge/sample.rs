@@ -123,20 +123,10 @@ fn is_of(value: &Value, kind: crate::protocol::rule::view::Kind) -> bool {
 mod tests {
     use super::*;
     use crate::protocol::rule::view::FIELDS;
-    use crate::protocol::rule::{About, Moment};
 
     #[test]
     fn the_sample_has_every_documented_word_in_its_kind() {
-        for (when, about) in [
-            (Moment::Confirm, About::Review),
-            (Moment::Confirm, About::Objection),
-            (Moment::Confirm, About::Check),
-            (Moment::Confirm, About::Escalation),
-            (Moment::Propose, About::Proposal),
-            (Moment::Approve, About::Proposal),
-            (Moment::Text, About::Text),
-        ] {
-            let words = Words { when, about };
+        for words in Words::all() {
             let view = view(draft(words));
             for (path, kind, _) in FIELDS.iter().filter(|(path, ..)| words.has(path)) {
                 let value = view.at(path).unwrap_or_else(|| panic!("the sample lacks {path}"));

@@ -16,6 +16,21 @@ pub(super) struct Words {
 }
 
 impl Words {
+    /// Those that have every word between them.
+    #[cfg(test)]
+    pub(super) fn all() -> [Self; 7] {
+        [
+            (Moment::Confirm, About::Review),
+            (Moment::Confirm, About::Objection),
+            (Moment::Confirm, About::Check),
+            (Moment::Confirm, About::Escalation),
+            (Moment::Propose, About::Proposal),
+            (Moment::Approve, About::Proposal),
+            (Moment::Text, About::Text),
+        ]
+        .map(|(when, about)| Self { when, about })
+    }
+
     /// The top-level words.
     pub(super) fn tops(self) -> impl Iterator<Item = &'static str> {
         let about = self.about;
@@ -82,16 +97,7 @@ mod tests {
 
     #[test]
     fn every_documented_word_is_some_rules_word() {
-        let all = [
-            (Moment::Confirm, About::Review),
-            (Moment::Confirm, About::Objection),
-            (Moment::Confirm, About::Check),
-            (Moment::Confirm, About::Escalation),
-            (Moment::Propose, About::Proposal),
-            (Moment::Approve, About::Proposal),
-            (Moment::Text, About::Text),
-        ]
-        .map(|(when, about)| Words { when, about });
+        let all = Words::all();
         for (path, ..) in FIELDS {
             assert!(all.iter().any(|words| words.has(path)), "{path}");
         }

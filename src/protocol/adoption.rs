@@ -50,6 +50,13 @@ pub struct RuleFault {
     pub nearest: String,
 }
 
+impl From<&RuleFault> for Violation {
+    fn from(fault: &RuleFault) -> Self {
+        let RuleFault { file, line, column, what, nearest } = fault.clone();
+        Self::RuleRefused { file, line, column, what, nearest }
+    }
+}
+
 /// Puts another charter in force, unless, in this order: the member is no person, there is no reason, the
 /// text is no charter, a rule that comes with it is none, it is the one in force, or the team can't go on under it.
 pub(super) fn adopt(ask: Ask<'_>, command: &Revise) -> Decision {
@@ -74,13 +81,7 @@ pub(super) fn adopt(ask: Ask<'_>, command: &Revise) -> Decision {
             None
         }
     };
-    unmet.extend(command.refused.iter().map(|fault| Violation::RuleRefused {
-        file: fault.file.clone(),
-        line: fault.line,
-        column: fault.column,
-        what: fault.what.clone(),
-        nearest: fault.nearest.clone(),
-    }));
+    unmet.extend(command.refused.iter().map(Violation::from));
     let adopted = ask.team.adopted().expect("who asks is a member of the charter in force");
     if command.digest == adopted.digest && command.rules[..] == adopted.rules[..] {
         unmet.push(Violation::UnchangedCharter { revision: adopted.revision });

@@ -41,31 +41,6 @@ pub fn gathered() -> Gathered {
     GATHERED.take()
 }
 
-/// What is asked by a command, in one word.
-fn verb(command: &Command) -> &'static str {
-    match command {
-        Command::Adopt(_) | Command::Revise(_) => "adopt",
-        Command::Propose(_) => "propose",
-        Command::Read(_) => "read",
-        Command::ReadObjections(_) => "objections",
-        Command::Approve(_) => "approve",
-        Command::Object(_) => "object",
-        Command::Note(_) => "note",
-        Command::Resolve(_) => "resolve",
-        Command::Overrule(_) => "overrule",
-        Command::Withdraw(_) => "withdraw",
-        Command::ReportCheck(_) => "check",
-        Command::Confirm(_) => "confirm",
-        Command::ReportPublish(_) => "report",
-        Command::Escalate(_) => "escalate",
-        Command::AnswerEscalation(_) => "answer",
-        Command::BreakGlass(_) => "break the glass",
-        Command::ReportSent(_) => "sent",
-        Command::TimePassed => "time",
-        Command::ResumeServer(_) => "resume",
-    }
-}
-
 /// How the guard behind a reason is called.
 fn code(violation: &Violation) -> String {
     match violation {
@@ -75,7 +50,7 @@ fn code(violation: &Violation) -> String {
 }
 
 pub(super) fn asked(command: &Command) {
-    ASKED.set(verb(command));
+    ASKED.set(command.verb());
 }
 
 /// The reasons that are still given.

@@ -24,6 +24,33 @@ pub struct Aftermath {
 }
 
 impl Team {
+    /// A proposal around which these events can have changed what is owed.
+    pub fn touched(&self, events: &[Event]) -> Option<ProposalName> {
+        let first = |circle: Option<&Circle>| circle.and_then(|circle| circle.proposals.first().cloned());
+        // What an escalation is about, or one of the circle that it is about: it decides who may confirm.
+        let about = |opened: &Escalated| opened.proposal.clone().or_else(|| first(self.circle_of(opened)));
+        events.iter().find_map(|event| match event {
+            Event::Proposed(event) => Some(event.proposal.clone()),
+            Event::VersionRead(event) => Some(event.proposal.clone()),
+            Event::ObjectionsRead(event) => Some(event.proposal.clone()),
+            Event::Approved(event) => Some(event.proposal.clone()),
+            Event::Objected(event) => Some(event.proposal.clone()),
+            Event::Noted(event) => Some(event.proposal.clone()),
+            Event::ObjectionClosed(event) => Some(event.proposal.clone()),
+            Event::Withdrawn(event) => Some(event.proposal.clone()),
+            Event::CheckReported(event) => Some(event.proposal.clone()),
+            Event::Confirmed(event) => first(self.review().circle(&event.circle)),
+            Event::CircleReopened(event) => {
+                event.owing.first().cloned().or_else(|| first(self.review().circle(&event.circle)))
+            }
+            Event::Escalated(event) => about(event),
+            Event::EscalationClosed(event) => {
+                self.escalations().get(event.id).and_then(|escalation| about(&escalation.opened))
+            }
+            _ => None,
+        })
+    }
+
     /// What follows from these events, which were folded in just before; `around` is a proposal that they
     /// touched. What follows has no consequences itself.
     pub fn aftermath(

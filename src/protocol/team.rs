@@ -78,6 +78,33 @@ pub enum Command {
     ResumeServer(ServerResumed),
 }
 
+impl Command {
+    /// What is asked, in one word.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Adopt(_) | Self::Revise(_) => "adopt",
+            Self::Propose(_) => "propose",
+            Self::Read(_) => "read",
+            Self::ReadObjections(_) => "objections",
+            Self::Approve(_) => "approve",
+            Self::Object(_) => "object",
+            Self::Note(_) => "note",
+            Self::Resolve(_) => "resolve",
+            Self::Overrule(_) => "overrule",
+            Self::Withdraw(_) => "withdraw",
+            Self::ReportCheck(_) => "check",
+            Self::Confirm(_) => "confirm",
+            Self::ReportPublish(_) => "report",
+            Self::Escalate(_) => "escalate",
+            Self::AnswerEscalation(_) => "answer",
+            Self::BreakGlass(_) => "break the glass",
+            Self::ReportSent(_) => "sent",
+            Self::TimePassed => "time",
+            Self::ResumeServer(_) => "resume",
+        }
+    }
+}
+
 /// What came of a command: events to store, and what to answer once they are stored. Only the first
 /// refusal at a limit has events beside a rejection: its escalation.
 #[derive(Clone, Debug, PartialEq, Eq)]

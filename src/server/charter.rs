@@ -7,7 +7,7 @@ use tonic::Code;
 
 use super::answer::{Failure, wakes};
 use super::call::{Call, request_key};
-use crate::judge::{LoadError, own};
+use crate::judge::own;
 use crate::protocol::adoption::{Revise, RuleFault};
 use crate::protocol::charter::{self, Graph, Repository};
 use crate::protocol::name::Digest;
@@ -37,7 +37,7 @@ pub(super) async fn adopt_charter(
         }
         _ => Vec::new(),
     };
-    let refused = refused.into_iter().map(rule_fault).collect();
+    let refused = refused.into_iter().map(RuleFault::from).collect();
     let revise = Revise { text, digest, charter, rules, refused, reason: request.reason };
     let done = call.submit(Command::Revise(Box::new(revise)), key).await?;
     let Answer::Adopted { revision } = done.answer else { return Err(Failure::unexpected()) };
@@ -116,19 +116,6 @@ pub(super) fn own_rules(sent: Vec<proto::OwnRule>) -> Vec<OwnRule> {
 
 fn own_rule(rule: &OwnRule) -> proto::OwnRule {
     proto::OwnRule { id: rule.id.clone(), text: rule.text.clone() }
-}
-
-/// As the core tells it.
-pub(super) fn rule_fault(error: LoadError) -> RuleFault {
-    let count = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-    let (line, column) = error.place.unwrap_or_default();
-    RuleFault {
-        file: error.file,
-        line: count(line),
-        column: count(column),
-        what: error.text,
-        nearest: error.nearest.unwrap_or_default(),
-    }
 }
 
 /// What members push to: the address, or the repository's absolute path.

@@ -24,7 +24,7 @@ use crate::protocol::review::CircleState;
 use crate::protocol::{Answer, Command, Team};
 use crate::wire::proto::door_service_server::DoorService;
 use crate::wire::status_code::status_with_reason;
-use crate::wire::{command, proto, timestamp};
+use crate::wire::{Arguments, command, proto, timestamp};
 
 /// Pushes past the door that are kept for the audit.
 const PASSED_MAX: usize = 10_000;
@@ -75,7 +75,13 @@ async fn check_push(
     shared: Arc<Shared>,
     request: proto::CheckPushRequest,
 ) -> Result<proto::CheckPushResponse, Failure> {
-    let name: Option<TeamName> = request.team.parse().ok();
+    let mut arguments = Arguments::default();
+    // Left out where there is one team; a slip in a name must not become that one.
+    let name: Option<Option<TeamName>> = match request.team.as_str() {
+        "" => Some(None),
+        name => arguments.read("team", name).map(Some),
+    };
+    let name = arguments.finish(name)?;
     let team = find_team(&shared.coordinator, name.as_ref())?;
     let artifacts = shared.artifacts(team.name()).ok_or_else(beginning)?;
     let git = artifacts.repository()?.refs();
@@ -250,7 +256,7 @@ fn named(team: &str) -> Result<Option<TeamName>, Failure> {
     if team.is_empty() {
         return Ok(None);
     }
-    let mut arguments = crate::wire::Arguments::default();
+    let mut arguments = Arguments::default();
     let read = arguments.read("team", team);
     Ok(Some(arguments.finish(read)?))
 }

@@ -7,9 +7,9 @@ use tonic::{Request, Response, Status};
 
 use super::answer::Failure;
 use super::call::{Call, answered};
-use super::charter::rule_fault;
 use super::shared::Shared;
 use crate::judge::CelJudge;
+use crate::protocol::adoption::RuleFault;
 use crate::protocol::rejection::Rejection;
 use crate::protocol::review::requirement;
 use crate::protocol::rule::{self, Judge, Moment};
@@ -60,14 +60,7 @@ async fn check(call: Call, request: proto::CheckRuleRequest) -> Result<proto::Ch
         tokio::task::spawn_blocking(compiled).await.map_err(|_| Failure::unexpected())?
     };
     let candidate = candidate.map_err(|errors| {
-        let faults = errors.into_iter().map(rule_fault);
-        let refused = faults.map(|fault| Violation::RuleRefused {
-            file: fault.file,
-            line: fault.line,
-            column: fault.column,
-            what: fault.what,
-            nearest: fault.nearest,
-        });
+        let refused = errors.into_iter().map(|error| Violation::from(&RuleFault::from(error)));
         Rejection::from(refused.collect::<Vec<_>>())
     })?;
     let look = |team: &Team, _| {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use countersign::judge::CelJudge;
-use countersign::protocol::escalation::{Cause, Escalated};
+use countersign::protocol::escalation::Cause;
 use countersign::protocol::name::{Actor, CircleName, CircleRef, ObjectionId, ProposalName, Seq};
 use countersign::protocol::time::Time;
 use countersign::protocol::{
@@ -212,7 +212,7 @@ impl Search<'_> {
                 }
             }
             for code in codes.iter().flatten() {
-                *self.seen.codes.entry((verb(command), code.clone())).or_default() += 1;
+                *self.seen.codes.entry((command.verb(), code.clone())).or_default() += 1;
             }
             if codes.is_some() {
                 self.seen.refused += 1;
@@ -282,7 +282,7 @@ impl Search<'_> {
         let mut next = node.clone();
         next.now = now;
         next.facts.pass(told::between(node.now, now));
-        let about = touched(&node.team, &decision.events);
+        let about = node.team.touched(&decision.events);
         for event in &decision.events {
             next.team.apply(Seq(next.team.seq().0 + 1), now, event);
         }
@@ -479,56 +479,4 @@ pub fn code(violation: &Violation) -> String {
         Violation::ConfirmBlocked { rule, .. } => format!("{} {rule}", violation.code()),
         other => other.code().to_owned(),
     }
-}
-
-/// What is asked, in one word.
-pub fn verb(command: &Command) -> &'static str {
-    match command {
-        Command::Adopt(_) | Command::Revise(_) => "adopt",
-        Command::Propose(_) => "propose",
-        Command::Read(_) => "read",
-        Command::ReadObjections(_) => "objections",
-        Command::Approve(_) => "approve",
-        Command::Object(_) => "object",
-        Command::Note(_) => "note",
-        Command::Resolve(_) => "resolve",
-        Command::Overrule(_) => "overrule",
-        Command::Withdraw(_) => "withdraw",
-        Command::ReportCheck(_) => "check",
-        Command::Confirm(_) => "confirm",
-        Command::ReportPublish(_) => "report",
-        Command::Escalate(_) => "escalate",
-        Command::AnswerEscalation(_) => "answer",
-        Command::BreakGlass(_) => "break the glass",
-        Command::ReportSent(_) => "sent",
-        Command::TimePassed => "time",
-        Command::ResumeServer(_) => "resume",
-    }
-}
-
-/// A proposal that a batch is about, as the coordinator tells the core.
-fn touched(team: &Team, events: &[Event]) -> Option<ProposalName> {
-    let around = |opened: &Escalated| {
-        let first = || team.circle_of(opened).and_then(|circle| circle.proposals.first().cloned());
-        opened.proposal.clone().or_else(first)
-    };
-    events.iter().find_map(|event| match event {
-        Event::Proposed(event) => Some(event.proposal.clone()),
-        Event::VersionRead(event) => Some(event.proposal.clone()),
-        Event::ObjectionsRead(event) => Some(event.proposal.clone()),
-        Event::Approved(event) => Some(event.proposal.clone()),
-        Event::Objected(event) => Some(event.proposal.clone()),
-        Event::Noted(event) => Some(event.proposal.clone()),
-        Event::ObjectionClosed(event) => Some(event.proposal.clone()),
-        Event::Withdrawn(event) => Some(event.proposal.clone()),
-        Event::CheckReported(event) => Some(event.proposal.clone()),
-        Event::Confirmed(event) => {
-            team.review().circle(&event.circle).and_then(|circle| circle.proposals.first().cloned())
-        }
-        Event::Escalated(event) => around(event),
-        Event::EscalationClosed(event) => {
-            team.escalations().get(event.id).and_then(|escalation| around(&escalation.opened))
-        }
-        _ => None,
-    })
 }

@@ -242,7 +242,7 @@ impl<'a> World<'a> {
             facts.push(self.fact(row)?);
             folded += 1;
             if folded == decision.events.len() {
-                let about = touched(&decision.events);
+                let about = self.team.touched(&decision.events);
                 let aftermath = self.team.aftermath(self.judge, at, &decision.events, about.as_ref());
                 happened.extend(aftermath.events);
             }
@@ -556,19 +556,4 @@ impl<'a> World<'a> {
             }
         }
     }
-}
-
-/// A proposal that a batch is about.
-fn touched(events: &[Event]) -> Option<ProposalName> {
-    events.iter().find_map(|event| match event {
-        Event::Proposed(event) => Some(event.proposal.clone()),
-        Event::Approved(event) => Some(event.proposal.clone()),
-        Event::Objected(event) => Some(event.proposal.clone()),
-        Event::ObjectionClosed(event) => Some(event.proposal.clone()),
-        Event::Withdrawn(event) => Some(event.proposal.clone()),
-        Event::CircleCompleted(event) => event.entries.first().map(|entry| entry.proposal.clone()),
-        Event::CircleReopened(event) => event.owing.first().cloned(),
-        Event::Escalated(event) => event.proposal.clone(),
-        _ => None,
-    })
 }

@@ -114,14 +114,7 @@ impl Coordinated {
                     .as_ref()
                     .ok()
                     .and_then(|known| own::check("charter.toml", &text, known, &rules).err());
-                let refused = refused.into_iter().flatten().map(|error| adoption::RuleFault {
-                    line: error.place.map_or(0, |(line, _)| line as u32),
-                    column: error.place.map_or(0, |(_, column)| column as u32),
-                    file: error.file,
-                    what: error.text,
-                    nearest: error.nearest.unwrap_or_default(),
-                });
-                let refused = refused.collect();
+                let refused = refused.into_iter().flatten().map(adoption::RuleFault::from).collect();
                 Command::Revise(Box::new(adoption::Revise { text, digest, charter, rules, refused, reason }))
             }
             Act::Escalate { subject, text } => {
