@@ -34,26 +34,29 @@ impl Shape {
         let half = self.agents / 2;
         let mut text = format!("[team]\nname = \"{team}\"\n");
         for human in ["dana", "erin"] {
-            writeln!(text, "[members.{human}]\nkind = \"human\"\nabout = \"A person\"").unwrap();
+            writeln!(text, "[members.{human}]\nkind = \"human\"\nabout = \"A person\"")
+                .expect("a string takes all");
         }
         for index in 0..half {
-            writeln!(text, "[members.p{index}]\nabout = \"Produces\"").unwrap();
-            writeln!(text, "[members.r{index}]\nabout = \"Reviews\"").unwrap();
+            writeln!(text, "[members.p{index}]\nabout = \"Produces\"").expect("a string takes all");
+            writeln!(text, "[members.r{index}]\nabout = \"Reviews\"").expect("a string takes all");
         }
         let confirm = if self.together { "together" } else { "each" };
-        writeln!(text, "[[phases]]\nname = \"build\"\nconfirm = \"{confirm}\"\ndeliverables = [").unwrap();
+        writeln!(text, "[[phases]]\nname = \"build\"\nconfirm = \"{confirm}\"\ndeliverables = [")
+            .expect("a string takes all");
         for index in 0..self.proposals {
-            writeln!(text, "{{ name = \"part{index}\", producer = \"p{}\" }},", index % half).unwrap();
+            writeln!(text, "{{ name = \"part{index}\", producer = \"p{}\" }},", index % half)
+                .expect("a string takes all");
         }
-        writeln!(text, "]\nreviews = [").unwrap();
+        writeln!(text, "]\nreviews = [").expect("a string takes all");
         for index in 0..half {
             let next = (index + 1) % half;
             for (reviewer, lens) in [(index, "correctness"), (next, "security")] {
                 writeln!(text, "{{ reviewer = \"r{reviewer}\", of = \"p{index}\", lens = \"{lens}\" }},")
-                    .unwrap();
+                    .expect("a string takes all");
             }
         }
-        writeln!(text, "]").unwrap();
+        writeln!(text, "]").expect("a string takes all");
         text
     }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use super::command::Propose;
 use super::state::{Circle, Objection, Proposal, Review, Version};
-use crate::protocol::charter::Charter;
 use crate::protocol::name::{Digest, ObjectionId, ProposalName};
 use crate::protocol::rejection::Violation;
 use crate::protocol::team::Ask;
@@ -100,16 +99,6 @@ impl<'a> Followed<'a> {
     pub(super) fn names(sources: &[&Proposal]) -> Vec<ProposalName> {
         sources.iter().map(|source| source.name.clone()).collect()
     }
-}
-
-/// The command by which a producer proposes the next version of `proposal`, with an answer to all that it would
-/// take up where it touches what the current version touches.
-pub(super) fn next_command(review: &Review, charter: &Charter, proposal: &Proposal) -> String {
-    let mut command = proposal.propose_command(charter);
-    foreseen(review, proposal)
-        .iter()
-        .for_each(|objection| command.push_str(&format!(" --answer {}=TEXT", objection.id)));
-    command
 }
 
 /// What is open on other work that was taken back, and touched what the current version touches.

@@ -3,7 +3,7 @@
 //! In reading order: [`command`] what may be asked; [`event`] what happened; [`state`] what events add
 //! up to; the decisions, one file a group of verbs ([`propose`](fn@propose), `read`, `vote`,
 //! `closing`, `withdraw`, `check`, `confirm`, and `dissent`, which follows from a vote); `apply`; [`obligations`](fn@obligations); and
-//! [`requirement`], the one computation behind confirm and explain.
+//! [`requirement`], the one computation behind confirm and explain. `printed` has the commands that they name.
 
 mod ad_hoc;
 mod apply;
@@ -18,6 +18,7 @@ mod follow;
 mod gate;
 mod obligations;
 mod phase;
+mod printed;
 mod propose;
 mod read;
 pub mod requirement;

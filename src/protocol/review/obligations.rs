@@ -1,7 +1,7 @@
 //! obligations: what the review's state makes members owe. Each names a command that is accepted.
 
 use super::dissent;
-use super::follow::next_command;
+use super::printed::next_command;
 use super::requirement::{self, RequirementState};
 use super::state::{CheckReport, Circle, Objection, Proposal, Version};
 use crate::protocol::charter::{Charter, Phase, RuleMode};

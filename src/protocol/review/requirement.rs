@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::follow::next_command;
 use super::gate;
+use super::printed::next_command;
 use super::state::{CheckReport, Circle, Edge, Objection, ObjectionKind, Proposal, Review, Version};
 use crate::protocol::charter::{Charter, Phase, RuleMode};
 use crate::protocol::escalation::Escalated;

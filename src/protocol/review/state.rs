@@ -10,7 +10,7 @@ use crate::protocol::charter::{Charter, Limits, MemberKind, Phase};
 use crate::protocol::name::{
     CircleName, Digest, Lens, MemberName, ObjectionId, PhaseName, ProposalName, Subject, VersionRef,
 };
-use crate::protocol::rejection::{Violation, quoted};
+use crate::protocol::rejection::Violation;
 use crate::protocol::time::Time;
 
 /// The review domain's part of a team.
@@ -390,12 +390,12 @@ impl Objection {
     }
 
     /// The command that fails.
-    fn test(&self) -> Option<&str> {
+    pub(super) fn test(&self) -> Option<&str> {
         self.failing_test.as_ref().map(|run| run.command.as_str())
     }
 
     /// Whether its failing test has still to be shown: it was neither taken back nor decided against.
-    fn test_stands(&self) -> bool {
+    pub(super) fn test_stands(&self) -> bool {
         self.closed.as_ref().is_none_or(|closed| closed.how == Closing::Resolved)
     }
 
@@ -553,39 +553,6 @@ impl Proposal {
         let Some(current) = self.current() else { return 0 };
         let approvals = self.approving(phase).into_iter().filter_map(|reviewer| current.vote(reviewer));
         approvals.map(|approval| approval.checked.len() + approval.ran.len()).sum()
-    }
-
-    /// The command by which its producer proposes the next version: with an answer to each open objection.
-    pub fn propose_command(&self, charter: &Charter) -> String {
-        let artifact = if charter.repository.is_some() { "--commit HEAD" } else { "--path DIR" };
-        let mut command = format!("countersign propose {} {artifact} --summary TEXT", self.name);
-        for objection in self.open_objections() {
-            command.push_str(&format!(" --answer {}=TEXT", objection.id));
-        }
-        command
-    }
-
-    /// The command by which that reviewer approves the current version: with every own objection that it
-    /// has to resolve, and every test that it has to show.
-    pub fn approval_command(&self, phase: &Phase, reviewer: &MemberName) -> String {
-        let mut command = format!("countersign approve {}", self.current_ref());
-        for objection in self.objections.iter().filter(|objection| objection.by == *reviewer) {
-            if objection.blocks() {
-                command.push_str(&format!(" --resolve {}", objection.id));
-            }
-        }
-        let own = |objection: &&Objection| objection.by == *reviewer && objection.test_stands();
-        let own = self.objections.iter().filter(own).filter_map(Objection::test);
-        let mut tests: Vec<&str> = Vec::new();
-        for test in own.chain(self.unshown(phase, reviewer)) {
-            if !tests.contains(&test) {
-                tests.push(test);
-            }
-        }
-        for test in tests {
-            command.push_str(&format!(" --ran {} --exit 0 --output @FILE", quoted(test)));
-        }
-        command
     }
 
     /// The failing tests of resolved objections that no approval of the current version shows to pass, and
