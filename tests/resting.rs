@@ -168,6 +168,17 @@ async fn a_finished_team_sleeps_and_whoever_asks_for_it_finds_it_as_it_was() {
 }
 
 #[tokio::test]
+async fn what_is_counted_of_a_team_that_sleeps_is_told_and_wakes_nobody() {
+    let world = World::begin().await;
+    world.finish().await;
+    let before = world.coordinator.counts();
+    assert!(before[0].1.events > 0 && before[0].1.recoveries.iter().all(|(_, count)| *count == 0));
+    world.let_it_rest().await;
+    assert_eq!(world.coordinator.counts(), before);
+    assert!(!world.coordinator.is_awake(&atlas()));
+}
+
+#[tokio::test]
 async fn a_team_with_open_work_or_a_question_to_a_person_never_sleeps() {
     let world = World::begin().await;
     world.let_every_deadline_pass().await;

@@ -19,6 +19,7 @@
 mod answered;
 mod attempts;
 pub mod clock;
+mod counts;
 mod loading;
 pub mod notifier;
 mod performing;
@@ -35,6 +36,7 @@ use tokio::sync::{oneshot, watch};
 
 pub use attempts::{Attempt, Attempts};
 pub use clock::{Clock, HandClock, SystemClock};
+pub use counts::Counts;
 pub use notifier::{Failing, Notice, Notifier, Silent};
 pub use presence::{Presence, Wake, WakeOutcome};
 pub use team::{Done, Refusal, RequestKey, TeamHandle};
@@ -88,6 +90,8 @@ struct Slept {
     seen: presence::LastSeen,
     /// What they tried.
     attempts: Attempts,
+    /// What was counted of it when it fell asleep.
+    counts: Counts,
     /// Until when it knows in which time no server ran.
     gaps_told: Option<Time>,
     /// By how much its time is ahead of the clock.
@@ -163,6 +167,16 @@ impl Coordinator {
     pub fn teams(&self) -> Vec<TeamHandle> {
         let names: Vec<TeamName> = self.inner.teams.read().expect(UNPOISONED).keys().cloned().collect();
         names.iter().filter_map(|name| self.team(name)).collect()
+    }
+
+    /// What is counted of every team, by name; none is woken.
+    pub fn counts(&self) -> Vec<(TeamName, Counts)> {
+        let teams = self.inner.teams.read().expect(UNPOISONED);
+        let counts = |slot: &Slot| match slot {
+            Slot::Awake(handle) => handle.counts(),
+            Slot::Asleep(slept) => slept.counts.clone(),
+        };
+        teams.iter().map(|(name, slot)| (name.clone(), counts(slot))).collect()
     }
 
     /// Whether that team is in memory.

@@ -8,6 +8,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::answered::{Recent, decode, encode};
 use super::attempts::Attempts;
+use super::counts::Counts;
 use super::loading::{self, Loaded};
 use super::notifier::{Deliveries, Failing, Notifier};
 use super::performing::Performing;
@@ -149,6 +150,11 @@ impl Shared {
         }
     }
 
+    fn counts(&self) -> Counts {
+        let team = self.team.read().expect(UNPOISONED);
+        Counts::of(&team, &self.attempts.lock().expect(UNPOISONED))
+    }
+
     fn judge(&self) -> Arc<dyn Judge> {
         self.judge.read().expect(UNPOISONED).clone()
     }
@@ -288,6 +294,11 @@ impl TeamHandle {
         self.shared.attempts.lock().expect(UNPOISONED).clone()
     }
 
+    /// What is counted of it.
+    pub(super) fn counts(&self) -> Counts {
+        self.shared.counts()
+    }
+
     /// Notes that a push to that ref was refused.
     pub fn push_refused(&self, reference: &str, violation: &Violation) {
         let at = self.shared.now();
@@ -407,6 +418,7 @@ impl Task {
             // This task's, and that of the handle that the coordinator has.
             let held = Arc::strong_count(shared) > 2 || !commands.is_empty();
             (!held).then(|| Slept {
+                counts: shared.counts(),
                 seen: std::mem::take(&mut *shared.seen.lock().expect(UNPOISONED)),
                 attempts: std::mem::take(&mut *shared.attempts.lock().expect(UNPOISONED)),
                 gaps_told: Some(gaps_told),

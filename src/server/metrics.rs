@@ -71,22 +71,20 @@ fn written(shared: &Shared) -> Result<String, std::fmt::Error> {
     let recoveries = Family::<OfPatch, Counter>::default();
     let escalations = Family::<OfCause, Gauge>::default();
     let denials = Family::<OfRule, Counter>::default();
-    for handle in shared.coordinator.teams() {
-        let team = handle.name().to_string();
-        handle.peek(|state| {
-            events.get_or_create(&OfTeam { team: team.clone() }).inc_by(state.seq().0);
-            // Zero is the good news: each patch is there from the start.
-            for (patch, count) in state.recoveries().counters() {
-                let patch = patch.as_str().to_owned();
-                recoveries.get_or_create(&OfPatch { team: team.clone(), patch }).inc_by(count);
-            }
-            for open in state.escalations().open() {
-                let cause = open.opened.cause.as_str().to_owned();
-                escalations.get_or_create(&OfCause { team: team.clone(), cause }).inc();
-            }
-        });
-        for (rule, count) in handle.attempts().rules() {
-            denials.get_or_create(&OfRule { team: team.clone(), rule: rule.clone() }).inc_by(*count);
+    for (team, counts) in shared.coordinator.counts() {
+        let team = team.to_string();
+        events.get_or_create(&OfTeam { team: team.clone() }).inc_by(counts.events);
+        // Zero is the good news: each patch is there from the start.
+        for (patch, count) in counts.recoveries {
+            let patch = patch.as_str().to_owned();
+            recoveries.get_or_create(&OfPatch { team: team.clone(), patch }).inc_by(count);
+        }
+        for (cause, count) in counts.escalations {
+            let of = OfCause { team: team.clone(), cause: cause.to_owned() };
+            escalations.get_or_create(&of).set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+        for (rule, count) in counts.denials {
+            denials.get_or_create(&OfRule { team: team.clone(), rule }).inc_by(count);
         }
     }
     let mut registry = Registry::with_prefix("countersign");
