@@ -43,6 +43,11 @@ impl CloneFolder {
         folder.ancestors().find_map(|folder| Self::of_dot_git(&folder.join(".git")))
     }
 
+    /// Whether a clone's files begin at `folder`.
+    pub fn at(folder: &Path) -> bool {
+        Self::of_dot_git(&folder.join(".git")).is_some()
+    }
+
     /// A folder, or the file that a linked work tree or a submodule has in its place.
     fn of_dot_git(path: &Path) -> Option<Self> {
         if path.is_dir() {

@@ -17,7 +17,10 @@ mod evidence;
 mod explain;
 mod failure;
 mod fetch;
+mod harness;
+mod hook;
 mod init;
+mod integrate;
 mod json;
 mod log;
 mod member;
@@ -209,6 +212,20 @@ Refused with UNKNOWN_SUBJECT.")]
 
     Door(door::Door),
 
+    #[command(after_help = "Example, as a line of the harness's settings:
+  countersign --as app hook claude-code stop
+
+countersign integrate claude-code writes these lines.")]
+    Hook(hook::Hook),
+
+    #[command(after_help = "Examples:
+  countersign integrate claude-code --dry-run
+  countersign --as app integrate claude-code
+  countersign integrate claude-code --remove
+
+Refused with SETTINGS_UNREADABLE, IO.")]
+    Integrate(integrate::Integrate),
+
     Charter(charter::CharterArgs),
 
     Rules(rules::Rules),
@@ -276,7 +293,8 @@ pub fn command() -> clap::Command {
 /// Parses `args`, the program's name first, does what they say, and prints it.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
     let args: Vec<OsString> = args.into_iter().collect();
-    let wants_json = args.iter().any(|arg| arg == "--json");
+    let hook_asked = hook::is_asked_for(&args);
+    let wants_json = args.iter().any(|arg| arg == "--json") && !hook_asked;
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(told) if told.use_stderr() && wants_json => {
@@ -285,7 +303,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
         Err(told) => {
             // Help and version are no mistakes; where nobody reads them, nothing is lost.
             let _ = told.print();
-            return if told.use_stderr() { Exit::Usage } else { Exit::Done };
+            return match told.use_stderr() {
+                // To a harness the parser's code is an order to its agent.
+                true if hook_asked => Exit::Refused,
+                true => Exit::Usage,
+                false => Exit::Done,
+            };
         }
     };
     let as_json = cli.global.json;
@@ -307,6 +330,7 @@ fn outcome(cli: Cli) -> Result<Answer, Failure> {
         Command::Backup(backup) => return backup.run(&global),
         Command::Completions(completions) => return completions.run(),
         Command::Man(man) => return man.run(),
+        Command::Integrate(integrate) => return integrate.run(&global),
         Command::Reference => return Ok(Answer::verbatim(reference())),
         Command::Charter(charter) => {
             match charter.alone(global.member.is_some() && sockets_allowed().is_ok()) {
@@ -364,6 +388,7 @@ async fn dispatch(command: Command, global: &Global) -> Result<Answer, Failure> 
         Command::Confirm(confirm) => confirm.run(global).await,
         Command::Check(check) => check.run(global).await,
         Command::Door(door) => Box::pin(door.run(global)).await,
+        Command::Hook(hook) => hook.run(global).await,
         Command::Status(status) => status.run(global).await,
         Command::Explain(explain) => explain.run(global).await,
         Command::Charter(charter) => charter.run(global).await,
@@ -377,6 +402,7 @@ async fn dispatch(command: Command, global: &Global) -> Result<Answer, Failure> 
         | Command::Backup(_)
         | Command::Completions(_)
         | Command::Man(_)
+        | Command::Integrate(_)
         | Command::Reference => unreachable!("it was done without a runtime"),
     }
 }
