@@ -22,6 +22,7 @@ mod hook;
 mod init;
 mod integrate;
 mod json;
+mod listen;
 mod log;
 mod member;
 mod object;
@@ -35,6 +36,7 @@ mod reading;
 #[cfg(test)]
 mod remedies;
 mod resolve;
+mod roster;
 mod rules;
 mod serve;
 mod show;
@@ -73,6 +75,7 @@ use speaker::Global;
     max_term_width = 100,
     after_help = "A producer:  propose, objections, check report, confirm, withdraw
 A reviewer:  show, diff, fetch, approve, object, note, resolve, confirm
+Everybody:   listen, status, explain, roster
 A person:    status, overrule, escalations answer
 An operator: init, serve, team add, member token, door, check --commit, verify, backup
 
@@ -209,6 +212,19 @@ Refused with UNKNOWN_SUBJECT, NOT_PARTICIPANT, STALE_CONFIRM, CONFIRM_BLOCKED.")
 
 Refused with UNKNOWN_SUBJECT.")]
     Explain(explain::Explain),
+
+    #[command(after_help = "Examples:
+  countersign listen
+  countersign listen --timeout 20m --for parser
+  countersign listen --exec 'claude -p \"$(cat)\"'
+
+Exit codes: 0 something is owed, 3 the server stayed away, 4 nothing came in time, 6 another listener
+of the member took over. Refused with NOT_A_WATCHER, MALFORMED.")]
+    Listen(listen::Listen),
+
+    #[command(after_help = "Example:
+  countersign roster")]
+    Roster(roster::Roster),
 
     Door(door::Door),
 
@@ -387,6 +403,8 @@ async fn dispatch(command: Command, global: &Global) -> Result<Answer, Failure> 
         Command::Withdraw(withdraw) => withdraw.run(global).await,
         Command::Confirm(confirm) => confirm.run(global).await,
         Command::Check(check) => check.run(global).await,
+        Command::Listen(listen) => Box::pin(listen.run(global)).await,
+        Command::Roster(roster) => roster.run(global).await,
         Command::Door(door) => Box::pin(door.run(global)).await,
         Command::Hook(hook) => hook.run(global).await,
         Command::Status(status) => status.run(global).await,

@@ -7,6 +7,7 @@
 pub mod batch;
 pub mod command;
 pub mod escalation;
+pub mod listen;
 pub mod request;
 pub mod requirement;
 pub mod status;
