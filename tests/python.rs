@@ -3,6 +3,7 @@
 //! It needs grpcio, which `./test` installs beside the other tools.
 
 #[path = "support/place.rs"]
+#[allow(dead_code)] // It is shared with the tests of the command line.
 mod place;
 
 use std::io::{BufRead, BufReader, Lines};

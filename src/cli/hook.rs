@@ -16,7 +16,9 @@ use super::harness::{Asked, Harness, Occasion, Said};
 use super::output::{Answer, visible};
 use super::speaker::{self, Global, Speaker};
 use super::words::{self, counted};
-use crate::client::proto::{GetStatusRequest, GetStatusResponse, Obligation};
+use crate::client::proto::{
+    GetRosterRequest, GetStatusRequest, GetStatusResponse, Obligation, Presence, RosterEntry,
+};
 use crate::client::time_of;
 use crate::protocol::time::{Span, Time};
 
@@ -49,6 +51,8 @@ struct Owing {
     owed: Vec<Obligation>,
     /// For whom it waits, and where.
     waiting: Vec<String>,
+    /// Whether a wake reaches it.
+    listening: bool,
 }
 
 impl Hook {
@@ -108,7 +112,8 @@ fn enter(asked: &Asked) {
 
 async fn owing(global: &Global) -> Result<Owing, Failure> {
     let speaker = Speaker::connect(global).await?;
-    let status = speaker.client.get_status(GetStatusRequest { at_least: 0 }).await?;
+    let status = speaker.client.get_status(GetStatusRequest { at_least: 0 });
+    let (status, roster) = tokio::try_join!(status, speaker.client.get_roster(GetRosterRequest {}))?;
     let GetStatusResponse { team, member, obligations, waiting, .. } = status;
     let owed = obligations.into_iter().filter(|owed| owed.member == member).collect();
     let waiting = waiting.into_iter().filter(|waiting| waiting.member == member);
@@ -119,7 +124,9 @@ async fn owing(global: &Global) -> Result<Owing, Failure> {
         format!("{} in {}", visible(&words::names(&on)), visible(&waiting.circle))
     });
     let waiting = waiting.collect();
-    Ok(Owing { team, member, owed, waiting })
+    let listens = |entry: &RosterEntry| entry.name == member && entry.presence() == Presence::Listening;
+    let listening = roster.members.iter().any(listens);
+    Ok(Owing { team, member, owed, waiting, listening })
 }
 
 /// What there is to say.
@@ -137,8 +144,13 @@ fn said(occasion: Occasion, asked: &Asked, owing: Result<Owing, Failure>, now: T
         )),
         Occasion::Stop if owes => Said::GoOn(format!(
             "{}Do that before you end your turn. What you can't do, put before a person:\n  \
-             countersign escalate SUBJECT 'why'\n",
-            owed(&owing, now)
+             countersign escalate SUBJECT 'why'\n{}",
+            owed(&owing, now),
+            if owing.listening {
+                ""
+            } else {
+                "What comes next wakes you where this runs in the background: countersign listen\n"
+            },
         )),
         Occasion::Stop => Said::Aside(at_rest(&owing)),
         Occasion::Prompt if owes => Said::Beside(owed(&owing, now)),
@@ -177,6 +189,9 @@ fn at_rest(owing: &Owing) -> String {
     if !owing.waiting.is_empty() {
         out.push_str(&format!(" and waits for {}", owing.waiting.join(", and for ")));
     }
+    if !owing.listening {
+        out.push_str("; nothing wakes it: countersign listen");
+    }
     out
 }
 
@@ -199,6 +214,7 @@ mod tests {
             member: "app".to_owned(),
             owed: owed.collect(),
             waiting: waiting.iter().map(ToString::to_string).collect(),
+            listening: true,
         }
     }
 
@@ -225,6 +241,9 @@ mod tests {
             rest,
             Said::Aside("countersign: app owes nothing and waits for sec in implement".to_owned())
         );
+        let deaf = told(Occasion::Stop, false, Owing { listening: false, ..owing(&[], &[]) });
+        let said = "countersign: app owes nothing; nothing wakes it: countersign listen";
+        assert_eq!(deaf, Said::Aside(said.to_owned()));
         assert_eq!(told(Occasion::Prompt, false, owing(&[], &[])), Said::Nothing);
     }
 

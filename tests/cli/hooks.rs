@@ -36,6 +36,31 @@ fn cloned() -> Place {
     place
 }
 
+/// A listener of a member's, that is armed.
+struct Listener(std::process::Child);
+
+impl Listener {
+    fn of(place: &Place, member: &str) -> Self {
+        let mut listen = place.command(member, &["listen"]);
+        let listening = listen.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let listener = Self(listening.expect("the program"));
+        let armed = |roster: &Value| {
+            let members = roster["members"].as_array().expect("members");
+            members.iter().any(|entry| entry["name"] == member && entry["presence"] == "listening")
+        };
+        while !armed(&place.run(&["--json", "--as", "dana", "roster"]).done().json()) {}
+        listener
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // Both fail only where it has ended already, and then the test says so.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
 fn whoever_owes_is_kept_once_and_whoever_waits_may_rest() {
     let mut place = cloned();
@@ -50,7 +75,11 @@ fn whoever_owes_is_kept_once_and_whoever_waits_may_rest() {
 
     let waits = hook(&place, "sec", "stop", &stop(false), &[]).done().json();
     let message = "countersign: sec owes nothing and waits for app in implement";
+    assert_eq!(waits, json!({ "systemMessage": format!("{message}; nothing wakes it: countersign listen") }));
+    let listener = Listener::of(&place, "sec");
+    let waits = hook(&place, "sec", "stop", &stop(false), &[]).done().json();
     assert_eq!(waits, json!({ "systemMessage": message }));
+    drop(listener);
 
     let told = hook(&place, "app", "prompt", &json!({ "prompt": "hello" }), &[]).done().json();
     assert_eq!(told["hookSpecificOutput"]["hookEventName"], "UserPromptSubmit");
