@@ -55,6 +55,7 @@ const ONLY_KNOWN_TO: &[(&str, &[&str])] = &[
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
     ("comfy_table", &["cli"]),
+    ("jsonc_parser", &["cli"]),
     ("tracing_subscriber", &["cli"]),
     ("anyhow", &["main"]),
     ("mimalloc", &["main"]),

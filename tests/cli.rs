@@ -6,6 +6,8 @@ mod amounts;
 mod charters;
 #[path = "cli/home.rs"]
 mod home;
+#[path = "cli/hooks.rs"]
+mod hooks;
 #[path = "support/place.rs"]
 mod place;
 #[path = "cli/rules.rs"]

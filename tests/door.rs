@@ -15,5 +15,7 @@ mod hook;
 mod place;
 #[path = "door/pushes.rs"]
 mod pushes;
+#[path = "door/remotes.rs"]
+mod remotes;
 #[path = "door/shut.rs"]
 mod shut;

@@ -43,6 +43,11 @@ impl CloneFolder {
         folder.ancestors().find_map(|folder| Self::of_dot_git(&folder.join(".git")))
     }
 
+    /// Whether a clone's files begin at `folder`.
+    pub fn at(folder: &Path) -> bool {
+        Self::of_dot_git(&folder.join(".git")).is_some()
+    }
+
     /// A folder, or the file that a linked work tree or a submodule has in its place.
     fn of_dot_git(path: &Path) -> Option<Self> {
         if path.is_dir() {
@@ -90,8 +95,33 @@ impl CloneFolder {
         id.ok_or_else(|| Failure::usage(format!("\"{}\" names no commit of this clone", visible(revision))))
     }
 
+    /// Where a commit is pushed to be proposed: the remote that is named, or `served`, where the server says
+    /// the repository is. A path of the server's machine that isn't there on this one gives way to the clone's
+    /// own remote.
+    pub async fn stage_at(&self, named: Option<&str>, served: &str) -> Result<String, Failure> {
+        if let Some(name) = named {
+            return match self.has_remote(name).await? {
+                true => Ok(name.to_owned()),
+                false => Err(Failure::usage(format!("this clone has no remote \"{}\"", visible(name)))),
+            };
+        }
+        let is_path = served.starts_with('/');
+        if !is_path || Path::new(served).exists() {
+            return Ok(served.to_owned());
+        }
+        let chosen = git(["config", "--get", "remote.pushDefault"], PUSH_TIME_MAX).await?;
+        let chosen = Some(chosen.out.trim().to_owned()).filter(|name| !name.is_empty());
+        let own = chosen.unwrap_or_else(|| "origin".to_owned());
+        Ok(if self.has_remote(&own).await? { own } else { served.to_owned() })
+    }
+
+    /// Whether the clone has a remote of that name; git would take another word for a path.
+    async fn has_remote(&self, name: &str) -> Result<bool, Failure> {
+        Ok(git(["remote"], PUSH_TIME_MAX).await?.out.lines().any(|remote| remote == name))
+    }
+
     /// Puts the commit where the server takes it from: a ref named by its content, open to every
-    /// member, in the repository at `url`.
+    /// member, in the repository at `url`, or behind the remote of that name.
     pub async fn stage(&self, commit: &Digest, url: &str) -> Result<(), Failure> {
         let refspec = format!("{commit}:refs/countersign/staging/{commit}");
         // Whatever the clone is configured to push along with a branch stays here, and its hooks are

@@ -17,7 +17,10 @@ mod evidence;
 mod explain;
 mod failure;
 mod fetch;
+mod harness;
+mod hook;
 mod init;
+mod integrate;
 mod json;
 mod listen;
 mod log;
@@ -225,6 +228,20 @@ of the member took over. Refused with NOT_A_WATCHER, MALFORMED.")]
 
     Door(door::Door),
 
+    #[command(after_help = "Example, as a line of the harness's settings:
+  countersign --as app hook claude-code stop
+
+countersign integrate claude-code writes these lines.")]
+    Hook(hook::Hook),
+
+    #[command(after_help = "Examples:
+  countersign integrate claude-code --dry-run
+  countersign --as app integrate claude-code
+  countersign integrate claude-code --remove
+
+Refused with SETTINGS_UNREADABLE, IO.")]
+    Integrate(integrate::Integrate),
+
     Charter(charter::CharterArgs),
 
     Rules(rules::Rules),
@@ -292,7 +309,8 @@ pub fn command() -> clap::Command {
 /// Parses `args`, the program's name first, does what they say, and prints it.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
     let args: Vec<OsString> = args.into_iter().collect();
-    let wants_json = args.iter().any(|arg| arg == "--json");
+    let hook_asked = hook::is_asked_for(&args);
+    let wants_json = args.iter().any(|arg| arg == "--json") && !hook_asked;
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(told) if told.use_stderr() && wants_json => {
@@ -301,7 +319,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
         Err(told) => {
             // Help and version are no mistakes; where nobody reads them, nothing is lost.
             let _ = told.print();
-            return if told.use_stderr() { Exit::Usage } else { Exit::Done };
+            return match told.use_stderr() {
+                // To a harness the parser's code is an order to its agent.
+                true if hook_asked => Exit::Refused,
+                true => Exit::Usage,
+                false => Exit::Done,
+            };
         }
     };
     let as_json = cli.global.json;
@@ -323,6 +346,7 @@ fn outcome(cli: Cli) -> Result<Answer, Failure> {
         Command::Backup(backup) => return backup.run(&global),
         Command::Completions(completions) => return completions.run(),
         Command::Man(man) => return man.run(),
+        Command::Integrate(integrate) => return integrate.run(&global),
         Command::Reference => return Ok(Answer::verbatim(reference())),
         Command::Charter(charter) => {
             match charter.alone(global.member.is_some() && sockets_allowed().is_ok()) {
@@ -382,6 +406,7 @@ async fn dispatch(command: Command, global: &Global) -> Result<Answer, Failure> 
         Command::Listen(listen) => Box::pin(listen.run(global)).await,
         Command::Roster(roster) => roster.run(global).await,
         Command::Door(door) => Box::pin(door.run(global)).await,
+        Command::Hook(hook) => hook.run(global).await,
         Command::Status(status) => status.run(global).await,
         Command::Explain(explain) => explain.run(global).await,
         Command::Charter(charter) => charter.run(global).await,
@@ -395,6 +420,7 @@ async fn dispatch(command: Command, global: &Global) -> Result<Answer, Failure> 
         | Command::Backup(_)
         | Command::Completions(_)
         | Command::Man(_)
+        | Command::Integrate(_)
         | Command::Reference => unreachable!("it was done without a runtime"),
     }
 }

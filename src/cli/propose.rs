@@ -39,6 +39,9 @@ pub struct Propose {
     /// The version that it follows; what this clone was last told, where it is left out
     #[arg(long, value_name = "N")]
     after: Option<u32>,
+    /// Push the commit to this remote of the clone; by default to where the server says the repository is
+    #[arg(long, value_name = "NAME", requires = "commit")]
+    remote: Option<String>,
     #[command(flatten)]
     write: Write,
 }
@@ -79,7 +82,8 @@ impl Propose {
                 let charter = speaker.client.get_charter(GetCharterRequest::default()).await?;
                 // A team without a repository has nowhere to stage, and the server says so.
                 if !charter.repository.is_empty() {
-                    clone.stage(&commit, &charter.repository).await?;
+                    let at = clone.stage_at(self.remote.as_deref(), &charter.repository).await?;
+                    clone.stage(&commit, &at).await?;
                 }
                 (ArtifactKind::Commit, commit.to_string())
             }

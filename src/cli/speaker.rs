@@ -91,7 +91,7 @@ impl Speaker {
         let clone = CloneFolder::here();
         let place = clone.as_ref().and_then(Place::of);
         let home = find_home();
-        let member = global.member.clone().or_else(|| clone.as_ref()?.only_member()).ok_or_else(|| {
+        let member = who(global, clone.as_ref()).ok_or_else(|| {
             Failure::new(
                 Exit::Unauthenticated,
                 "UNAUTHENTICATED",
@@ -144,6 +144,15 @@ impl Speaker {
             (None, None) => None,
         }
     }
+}
+
+/// Whether somebody is named to speak for here.
+pub fn is_anybody(global: &Global) -> bool {
+    who(global, CloneFolder::here().as_ref()).is_some()
+}
+
+fn who(global: &Global, clone: Option<&CloneFolder>) -> Option<MemberName> {
+    global.member.clone().or_else(|| clone?.only_member())
 }
 
 /// The home: what `COUNTERSIGN_HOME` names, or the nearest `.countersign/` above the current folder.
