@@ -18,13 +18,13 @@ mod explain;
 mod failure;
 mod fetch;
 mod init;
-mod json;
 mod log;
 mod member;
 mod object;
 mod objections;
 mod operator;
 mod output;
+mod page;
 mod pages;
 mod place;
 mod propose;
@@ -49,7 +49,7 @@ use std::io;
 use clap::{CommandFactory, Parser, Subcommand};
 use tokio::runtime::Builder;
 
-use crate::client::sockets_allowed;
+use crate::client::{json, sockets_allowed};
 pub use failure::{Exit, Failure};
 pub use output::Answer;
 pub use pages::reference;
@@ -70,7 +70,7 @@ use speaker::Global;
     max_term_width = 100,
     after_help = "A producer:  propose, objections, check report, confirm, withdraw
 A reviewer:  show, diff, fetch, approve, object, note, resolve, confirm
-A person:    status, overrule, escalations answer
+A person:    page, status, overrule, escalations answer
 An operator: init, serve, team add, member token, door, check --commit, verify, backup
 
 Exit codes: 0 done, 1 refused, 2 usage, 3 server not reachable, 4 timed out, 5 not authenticated,
@@ -94,14 +94,22 @@ Refused with CHARTER_REFUSED, RULE_REFUSED, HOME_TAKEN, TEAM_TAKEN, REPOSITORY_U
     #[command(after_help = "Examples:
   countersign serve
   countersign serve --listen 127.0.0.1:0
+  countersign serve --page 127.0.0.1:8080
 
-Where there is no home, one is made from charter.toml in the current folder; where there is no
+The room page is on this machine alone; for each person a link is printed that signs in once. Where there is no home, one is made from charter.toml in the current folder; where there is no
 such file either, a starter is written. One line says when it is ready. COUNTERSIGN_LOG filters
 its log, as in COUNTERSIGN_LOG=countersign=debug.
 
 Refused with HOME_HELD, HOME_UNUSABLE, LOG_DAMAGED, STORE_UNUSABLE, CANNOT_LISTEN, NOT_LOOPBACK,
 TLS_UNUSABLE, CHARTER_REFUSED, RULE_REFUSED.")]
     Serve(serve::Serve),
+
+    #[command(after_help = "Example:
+  countersign page --as dana
+
+What signs in stands behind the link's #: no browser sends it anywhere but to the page.
+Refused with PAGE_OFF, LINKS_MAX.")]
+    Page(page::Page),
 
     Team(init::Team),
 
@@ -348,6 +356,7 @@ async fn dispatch(command: Command, global: &Global) -> Result<Answer, Failure> 
     match command {
         Command::Init(init) => init.run(global).await,
         Command::Serve(serve) => Box::pin(serve.run(global)).await,
+        Command::Page(page) => page.run(global).await,
         Command::Team(team) => team.run(global).await,
         Command::Member(member) => member.run(global).await,
         Command::Propose(propose) => Box::pin(propose.run(global)).await,

@@ -21,6 +21,7 @@ use proto::artifact_service_client::ArtifactServiceClient;
 use proto::door_service_client::DoorServiceClient;
 use proto::escalation_service_client::EscalationServiceClient;
 use proto::log_service_client::LogServiceClient;
+use proto::page_service_client::PageServiceClient;
 use proto::review_service_client::ReviewServiceClient;
 use proto::rule_service_client::RuleServiceClient;
 
@@ -29,12 +30,13 @@ pub use failure::{Failure, sockets_allowed};
 
 /// What goes over the wire, as plain structures.
 pub use crate::wire::proto;
+/// How messages are told in JSON.
+pub use crate::wire::{json, time_of};
 /// A time as the wire has it; see [`time_of`].
 pub use prost_types::Timestamp;
 
 use crate::coordinator::token::Token;
 use crate::protocol::name::{MemberName, TeamName};
-use crate::protocol::time::Time;
 use crate::wire::status_code::{DETAILS_BYTES_ASKED_MAX, DETAILS_MAX};
 
 /// How long a connection may take to stand.
@@ -185,11 +187,6 @@ pub fn fresh_request_id() -> String {
     uuid::Uuid::now_v7().to_string()
 }
 
-/// A time of an answer.
-pub fn time_of(stamp: &Timestamp) -> Time {
-    Time(stamp.seconds.saturating_mul(1_000_000).saturating_add(i64::from(stamp.nanos) / 1_000))
-}
-
 type Channeled = InterceptedService<Channel, Credential>;
 
 macro_rules! calls {
@@ -245,6 +242,10 @@ calls! {
     read review.get_status(GetStatusRequest) -> GetStatusResponse within CALL_TIME_MAX;
     /// Every requirement of a proposal or a circle.
     read review.explain(ExplainRequest) -> ExplainResponse within CALL_TIME_MAX;
+    /// Every version and objection of a proposal.
+    read review.get_proposal(GetProposalRequest) -> GetProposalResponse within CALL_TIME_MAX;
+    /// A link that signs the caller in to the room page.
+    read page.open_page(OpenPageRequest) -> OpenPageResponse within CALL_TIME_MAX;
     /// Puts another charter in force, as a person.
     write review.adopt_charter(AdoptCharterRequest) -> AdoptCharterResponse within CALL_TIME_MAX;
     /// The charter in force, or an earlier revision.
@@ -345,6 +346,10 @@ impl Client {
 
     fn door(&self) -> DoorServiceClient<Channeled> {
         DoorServiceClient::with_interceptor(self.channel.clone(), self.credential.clone())
+    }
+
+    fn page(&self) -> PageServiceClient<Channeled> {
+        PageServiceClient::with_interceptor(self.channel.clone(), self.credential.clone())
     }
 
     fn log(&self) -> LogServiceClient<Channeled> {

@@ -270,7 +270,7 @@ impl Served {
 async fn start(folder: &TempDir, clock: &Arc<HandClock>) -> (Running, Channel) {
     let home = Home::at(folder.path().join(".countersign"));
     let listen = "127.0.0.1:0".parse().unwrap();
-    let options = server::Options { home, listen, tls: None, clock: clock.clone() };
+    let options = server::Options { home, listen, tls: None, page: None, clock: clock.clone() };
     let running = server::start(options).await.unwrap_or_else(|fault| panic!("{fault}"));
     let endpoint = format!("http://{}", running.addr());
     let channel = Channel::from_shared(endpoint).unwrap().connect().await.unwrap();
