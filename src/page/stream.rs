@@ -74,6 +74,8 @@ async fn follow(
                         after = last;
                         piece
                     }
+                    // The token may have ended since it was asked.
+                    None if shared.coordinator.authenticate(&token).is_none() => continue,
                     None => return,
                 },
                 Ok(Err(_)) => return,

@@ -162,7 +162,7 @@ impl Browser {
     /// Waits until the main part of the page shows that text.
     pub async fn sees(&self, text: &str) {
         let text = Value::from(text);
-        self.until(&format!("document.querySelector('main').innerText.includes({text})")).await;
+        self.until(&format!("document.querySelector('main').textContent.includes({text})")).await;
     }
 
     /// Types; `\u{E007}` is Enter, as WebDriver numbers the keys.

@@ -25,12 +25,12 @@ async fn a_person_sees_who_holds_the_ball_and_answers_what_waits() {
     let (mut app, mut sec, mut arch) =
         (room.site.member("app"), room.site.member("sec"), room.site.member("arch"));
     let first = app.offer("fn parse() {}\n", 0, &[]).await;
-    browser.until("document.querySelector('.under-review .card').innerText.includes('parser@1')").await;
+    browser.until("document.querySelector('.under-review .card').textContent.includes('parser@1')").await;
     browser.sees("sec security not read").await;
     sec.show("parser").await;
     browser.sees("sec security read").await;
     sec.object(&first, "It overflows on long input.").await.unwrap();
-    browser.until("document.querySelector('.state.objected .card').innerText.includes('objected')").await;
+    browser.until("document.querySelector('.state.objected .card').textContent.includes('objected')").await;
 
     // The proposal's own page, by the keyboard alone.
     browser.keys("j\u{E007}").await;
@@ -40,7 +40,7 @@ async fn a_person_sees_who_holds_the_ball_and_answers_what_waits() {
     app.objections().await;
     let second = app.offer("fn parse() { checked() }\n", 1, &[("o1", "It is checked now.")]).await;
     browser.sees("Answered with version 2: It is checked now.").await;
-    browser.until("document.querySelector('.version-of.current').innerText.includes('@2')").await;
+    browser.until("document.querySelector('.version-of.current').textContent.includes('@2')").await;
 
     // The diff between two versions; asking for it is a reading.
     browser.run("document.querySelector('#diff-from').value = '1'").await;
@@ -92,7 +92,7 @@ async fn a_person_sees_who_holds_the_ball_and_answers_what_waits() {
     room.site.member("arch").approve(&second).await.unwrap();
     browser.keys("gp").await;
     browser
-        .until("document.querySelector('.state.accepted .card').innerText.includes('sec security approved')")
+        .until("document.querySelector('.state.accepted .card').textContent.includes('sec security approved')")
         .await;
     assert_eq!(browser.run("return window.unbroken").await, true);
     browser.keys("gc").await;

@@ -217,7 +217,7 @@ async fn what_a_member_may_do_is_what_it_may_do_elsewhere() {
     assert_eq!((status, &json(&answer)["code"]), (403, &Value::from("NOT_A_PERSON")), "{answer}");
     let without = "{\"escalation\":\"e1\",\"decision\":\"dismiss\"}";
     let (status, answer) = paged.own("POST /api/do/answer", &dana, without).await;
-    assert_eq!((status, &json(&answer)["code"]), (409, &Value::from("REASON_REQUIRED")), "{answer}");
+    assert_eq!((status, &json(&answer)["code"]), (400, &Value::from("REASON_REQUIRED")), "{answer}");
     assert_eq!(paged.own("POST /api/do/answer", &dana, body).await.0, 200);
     assert_eq!(paged.own("POST /api/do/answer", &dana, "no json").await.0, 400);
     assert_eq!(paged.own("POST /api/do/publish", &dana, "{}").await.0, 404);
@@ -248,7 +248,7 @@ async fn a_stream_goes_on_where_it_was_left_and_ends_with_its_token() {
     let open = async |after: u64| {
         let mut stream = TcpStream::connect(&host).await.unwrap();
         let request = format!(
-            "GET /api/stream?after={after} HTTP/1.1\r\nHost: {host}\r\nSec-Fetch-Site: same-origin\r\nAuthorization: Bearer {token}\r\n\r\n"
+            "GET /api/stream?after={after} HTTP/1.1\r\nHost: {host}\r\nSec-Fetch-Site: same-origin\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
         );
         stream.write_all(request.as_bytes()).await.unwrap();
         stream
