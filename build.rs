@@ -6,8 +6,8 @@ use std::{env, fs};
 
 use prost::Message;
 
-const PROTOS: [&str; 9] =
-    ["resources", "review", "artifact", "escalation", "rule", "log", "door", "admin", "page"];
+const PROTOS: [&str; 10] =
+    ["resources", "review", "artifact", "escalation", "listen", "rule", "log", "door", "admin", "page"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=proto");

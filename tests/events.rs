@@ -10,11 +10,12 @@ use std::collections::BTreeSet;
 
 use countersign::protocol::artifact::{Artifact, ArtifactKind, Identity, RepoPath};
 use countersign::protocol::deadline::ServerResumed;
+use countersign::protocol::delivery::{Delivered, OwedAgain, Woken};
 use countersign::protocol::escalation::{
     Cause, Decision, Escalated, EscalationClosed, EscalationReminded, EscalationSent, WaitingOn,
 };
 use countersign::protocol::event::Unreadable;
-use countersign::protocol::name::{Digest, Lens, MemberName, ProposalName};
+use countersign::protocol::name::{Digest, Lens, MemberName, ProposalName, Seq};
 use countersign::protocol::recovery::{Patch, RecoveryFired};
 use countersign::protocol::referee::CalledOut;
 use countersign::protocol::review::{
@@ -233,6 +234,29 @@ fn every_event() -> Vec<Event> {
         DeliverableDropped { proposal: parser(), by: member("dana"), reason: "not needed".to_owned() }.into(),
         overdue.into(),
         EscalationReminded { id: "e1".parse().unwrap(), level: 1 }.into(),
+        Delivered {
+            member: member("sec"),
+            wake: "w3".parse().unwrap(),
+            obligations: vec!["review:parser@2".to_owned()],
+            earlier: vec!["confirm:implement:3fa91c20d8e7".to_owned()],
+            watched: Some(Seq(17)),
+        }
+        .into(),
+        Delivered {
+            member: member("sec"),
+            wake: "w1".parse().unwrap(),
+            obligations: Vec::new(),
+            earlier: Vec::new(),
+            watched: None,
+        }
+        .into(),
+        OwedAgain { member: member("sec"), obligations: vec!["review:parser@2".to_owned()] }.into(),
+        Woken {
+            member: member("sec"),
+            wake: "w1".parse().unwrap(),
+            obligations: vec!["review:parser@2".to_owned()],
+        }
+        .into(),
         EscalationSent { id: "e1".parse().unwrap(), level: 0, channel: "ops".to_owned() }.into(),
         RecoveryFired {
             patch: Patch::DropStaleApproval,

@@ -11,6 +11,7 @@ use std::path::Path;
 use countersign::judge::CelJudge;
 use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
 use countersign::protocol::deadline::ServerResumed;
+use countersign::protocol::delivery::Acknowledge;
 use countersign::protocol::escalation::{self, BreakGlass, Cause, Escalate, ReportSent};
 use countersign::protocol::name::{Actor, Digest, EscalationId, MemberName, Seq};
 use countersign::protocol::review::{
@@ -65,6 +66,7 @@ verbs! {
     Command::Escalate(_) => "escalate",
     Command::AnswerEscalation(_) => "answer an escalation",
     Command::BreakGlass(_) => "break the glass",
+    Command::Acknowledge(_) => "acknowledge a wake",
     Command::ReportSent(_) => "report news as sent",
     Command::TimePassed => "time passes",
     Command::ResumeServer(_) => "a server is back",
@@ -335,6 +337,10 @@ impl Stage {
         let (refs, reason) = (vec!["refs/heads/main".to_owned()], "the build is broken".to_owned());
         let glass = BreakGlass { refs, span: Span::seconds(60), once: true, reason };
         line("dana breaks the glass", "dana", Command::BreakGlass(glass));
+        let due = self.team.due(&CelJudge::shipped(), self.now, &"sec".parse().unwrap());
+        let obligations = due.owed.into_iter().map(|owed| owed.id).collect();
+        let took = Acknowledge { wake: due.wake, obligations, watched: None };
+        line("sec takes a wake", "sec", Command::Acknowledge(took));
         if circle.state == CircleState::Complete {
             let because = "the target moved".to_owned();
             let failure = PublishFailure { because, owing: vec![proposal.name.clone()] };

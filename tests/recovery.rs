@@ -8,6 +8,7 @@ use std::sync::Arc;
 use countersign::coordinator::{Coordinator, HandClock, TeamHandle};
 use countersign::judge::CelRulebook;
 use countersign::protocol::artifact::{Artifact, ArtifactKind};
+use countersign::protocol::delivery::{Delivered, WAKE_WITHIN, Woken};
 use countersign::protocol::name::{Actor, Digest, Seq, TeamName};
 use countersign::protocol::recovery::Patch;
 use countersign::protocol::review::{
@@ -208,6 +209,42 @@ async fn a_circle_in_which_nobody_owes_anything_goes_to_a_person() {
     let other = PHASE.replace("implement", "release").replace("parser", "notes");
     let log = log(PHASE, [adopted(2, &charter_of(MEMBERS, &other))]);
     fires_once(&log, Patch::BreakMutualWait, "recovery implement", "implement open").await;
+}
+
+#[tokio::test]
+async fn a_wake_that_was_recorded_and_never_taken_is_sent_again() {
+    let obligations = vec!["review:parser@1".to_owned()];
+    let woken = Woken { member: "sec".parse().unwrap(), wake: "w1".parse().unwrap(), obligations };
+    let events = log(PHASE, [woken.into()]);
+    let (coordinator, team, clock) = served(&events).await;
+    let due = |team: &countersign::protocol::Team, now| {
+        let due = team.due(&countersign::judge::CelJudge::shipped(), now, &"sec".parse().unwrap());
+        (due.wake.to_string(), due.fresh.into_iter().collect::<Vec<_>>())
+    };
+    let open = vec!["implement open".to_owned()];
+    assert_eq!(found(&team).await, (Vec::new(), Vec::new(), open.clone()), "its time is not over");
+    assert_eq!(team.read(due).await.unwrap().0, ("w1".to_owned(), Vec::new()), "it counts as shown");
+    for _ in 0..2 {
+        clock.advance(WAKE_WITHIN);
+        let fired = (vec![(Patch::ResendLostWake, 1)], vec!["recovery sec w1".to_owned()], open.clone());
+        assert_eq!(found(&team).await, fired);
+        let fresh = vec!["review:parser@1".to_owned()];
+        assert_eq!(team.read(due).await.unwrap().0, ("w1".to_owned(), fresh), "it is sent again");
+    }
+    coordinator.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_wake_that_was_recorded_and_taken_is_not_lost() {
+    let (member, wake) = ("sec".parse().unwrap(), "w1".parse().unwrap());
+    let obligations = vec!["review:parser@1".to_owned()];
+    let woken: Woken = Woken { member, wake, obligations: obligations.clone() };
+    let (member, earlier, watched) = (woken.member.clone(), Vec::new(), None);
+    let taken = Delivered { member, wake, obligations, earlier, watched };
+    let (coordinator, team, clock) = served(&log(PHASE, [woken.into(), taken.into()])).await;
+    clock.advance(WAKE_WITHIN);
+    assert_eq!(found(&team).await, (Vec::new(), Vec::new(), vec!["implement open".to_owned()]));
+    coordinator.shutdown().await;
 }
 
 #[tokio::test]

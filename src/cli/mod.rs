@@ -18,6 +18,7 @@ mod explain;
 mod failure;
 mod fetch;
 mod init;
+mod listen;
 mod log;
 mod member;
 mod object;
@@ -32,6 +33,7 @@ mod reading;
 #[cfg(test)]
 mod remedies;
 mod resolve;
+mod roster;
 mod rules;
 mod serve;
 mod show;
@@ -70,6 +72,7 @@ use speaker::Global;
     max_term_width = 100,
     after_help = "A producer:  propose, objections, check report, confirm, withdraw
 A reviewer:  show, diff, fetch, approve, object, note, resolve, confirm
+Everybody:   listen, status, explain, roster
 A person:    page, status, overrule, escalations answer
 An operator: init, serve, team add, member token, door, check --commit, verify, backup
 
@@ -214,6 +217,19 @@ Refused with UNKNOWN_SUBJECT, NOT_PARTICIPANT, STALE_CONFIRM, CONFIRM_BLOCKED.")
 
 Refused with UNKNOWN_SUBJECT.")]
     Explain(explain::Explain),
+
+    #[command(after_help = "Examples:
+  countersign listen
+  countersign listen --timeout 20m --for parser
+  countersign listen --exec 'claude -p \"$(cat)\"'
+
+Exit codes: 0 something is owed, 3 the server stayed away, 4 nothing came in time, 6 another listener
+of the member took over. Refused with NOT_A_WATCHER, MALFORMED.")]
+    Listen(listen::Listen),
+
+    #[command(after_help = "Example:
+  countersign roster")]
+    Roster(roster::Roster),
 
     Door(door::Door),
 
@@ -372,6 +388,8 @@ async fn dispatch(command: Command, global: &Global) -> Result<Answer, Failure> 
         Command::Withdraw(withdraw) => withdraw.run(global).await,
         Command::Confirm(confirm) => confirm.run(global).await,
         Command::Check(check) => check.run(global).await,
+        Command::Listen(listen) => Box::pin(listen.run(global)).await,
+        Command::Roster(roster) => roster.run(global).await,
         Command::Door(door) => Box::pin(door.run(global)).await,
         Command::Status(status) => status.run(global).await,
         Command::Explain(explain) => explain.run(global).await,

@@ -48,18 +48,8 @@ impl Answer {
 pub fn print(outcome: &Result<Answer, Failure>, as_json: bool) -> Exit {
     match outcome {
         Ok(answer) => {
-            let written = match &answer.json {
-                Some(json) if as_json => {
-                    let mut members = Map::from_iter([("ok".to_owned(), Value::Bool(true))]);
-                    members.extend(json.clone());
-                    line(&mut io::stdout(), &inert(&Value::Object(members)))
-                }
-                Some(_) => line(&mut io::stdout(), &shown(&answer.text)),
-                None => line(&mut io::stdout(), &answer.text),
-            };
-            for warning in &answer.warnings {
-                let _ = line(&mut io::stderr(), &visible(warning));
-            }
+            let written = put(answer, as_json);
+            answer.warnings.iter().for_each(|said| warn(said));
             match written {
                 Err(problem) if problem.kind() != io::ErrorKind::BrokenPipe => {
                     let _ =
@@ -79,6 +69,24 @@ pub fn print(outcome: &Result<Answer, Failure>, as_json: bool) -> Exit {
             failure.exit
         }
     }
+}
+
+/// Puts out what a command that is done has to say, and flushes it.
+pub fn put(answer: &Answer, as_json: bool) -> io::Result<()> {
+    match &answer.json {
+        Some(json) if as_json => {
+            let mut members = Map::from_iter([("ok".to_owned(), Value::Bool(true))]);
+            members.extend(json.clone());
+            line(&mut io::stdout(), &inert(&Value::Object(members)))
+        }
+        Some(_) => line(&mut io::stdout(), &shown(&answer.text)),
+        None => line(&mut io::stdout(), &answer.text),
+    }
+}
+
+/// Says on standard error what went wrong beside it.
+pub fn warn(said: &str) {
+    let _ = line(&mut io::stderr(), &visible(said));
 }
 
 /// Lines of ours, in which nothing is left that a terminal would obey: a path of the caller's own can hold it, too.

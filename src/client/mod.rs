@@ -6,6 +6,7 @@
 
 mod bundle;
 mod failure;
+mod listening;
 
 use std::future::Future;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use proto::admin_service_client::AdminServiceClient;
 use proto::artifact_service_client::ArtifactServiceClient;
 use proto::door_service_client::DoorServiceClient;
 use proto::escalation_service_client::EscalationServiceClient;
+use proto::listen_service_client::ListenServiceClient;
 use proto::log_service_client::LogServiceClient;
 use proto::page_service_client::PageServiceClient;
 use proto::review_service_client::ReviewServiceClient;
@@ -27,6 +29,7 @@ use proto::rule_service_client::RuleServiceClient;
 
 pub use bundle::{FetchedPiece, Fetching, UploadFailure};
 pub use failure::{Failure, sockets_allowed};
+pub use listening::Listening;
 
 /// What goes over the wire, as plain structures.
 pub use crate::wire::proto;
@@ -47,6 +50,10 @@ pub const CALL_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// How long an answer may take where the server reads a whole artifact first.
 pub const ARTIFACT_TIME_MAX: Duration = Duration::from_secs(150);
+
+/// How often a silent connection is asked whether the server is there, and how long it may not answer.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(20);
+const KEEPALIVE_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// The longest answer, in bytes: a diff and its frame.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -153,6 +160,8 @@ async fn channel(server: &Server) -> Result<Channel, Failure> {
         .map_err(|why| unreachable(&why))?
         .connect_timeout(CONNECT_TIME_MAX)
         .http2_max_header_list_size(HEADERS_BYTES_MAX)
+        .http2_keep_alive_interval(KEEPALIVE_INTERVAL)
+        .keep_alive_timeout(KEEPALIVE_TIME_MAX)
         .tcp_nodelay(true);
     if uri.starts_with("https://") {
         let mut tls = ClientTlsConfig::new();
@@ -254,6 +263,10 @@ calls! {
     write escalation.escalate(EscalateRequest) -> EscalateResponse within CALL_TIME_MAX;
     /// A page of escalations.
     read escalation.list_escalations(ListEscalationsRequest) -> ListEscalationsResponse within CALL_TIME_MAX;
+    /// Says that a wake was taken.
+    read listen_calls.acknowledge(AcknowledgeRequest) -> AcknowledgeResponse within CALL_TIME_MAX;
+    /// Every member, with whether a wake reaches it now.
+    read listen_calls.get_roster(GetRosterRequest) -> GetRosterResponse within CALL_TIME_MAX;
     /// The rules that judge the team.
     read rule.list_rules(ListRulesRequest) -> ListRulesResponse within CALL_TIME_MAX;
     /// What a candidate rule would say.
@@ -337,6 +350,11 @@ impl Client {
 
     fn escalation(&self) -> EscalationServiceClient<Channeled> {
         EscalationServiceClient::with_interceptor(self.channel.clone(), self.credential.clone())
+    }
+
+    fn listen_calls(&self) -> ListenServiceClient<Channeled> {
+        ListenServiceClient::with_interceptor(self.channel.clone(), self.credential.clone())
+            .max_decoding_message_size(ANSWER_BYTES_MAX)
     }
 
     fn rule(&self) -> RuleServiceClient<Channeled> {

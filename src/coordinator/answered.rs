@@ -31,6 +31,9 @@ struct StoredWake {
     presence: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     since: Option<Time>,
+    /// Whether it reached the member; left out where it waited.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    woke: bool,
 }
 
 pub(super) fn encode(done: &Done) -> String {
@@ -38,6 +41,7 @@ pub(super) fn encode(done: &Done) -> String {
         member: wake.member.clone(),
         presence: wake.presence.as_str().to_owned(),
         since: wake.since,
+        woke: wake.outcome == WakeOutcome::Woke,
     });
     let (answer, called_out) = (done.answer.clone(), done.called_out.clone());
     let stored = StoredAnswer { answer, woke: woke.collect(), called_out };
@@ -50,7 +54,7 @@ pub(super) fn decode(stored: &str, seq: Seq) -> Option<Done> {
     let stored: StoredAnswer = serde_json::from_str(stored).ok()?;
     let woke = stored.woke.into_iter().map(|wake| Wake {
         member: wake.member,
-        outcome: WakeOutcome::Stored,
+        outcome: if wake.woke { WakeOutcome::Woke } else { WakeOutcome::Stored },
         presence: Presence::named(&wake.presence),
         since: wake.since,
     });

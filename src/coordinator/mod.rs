@@ -20,6 +20,8 @@ mod answered;
 mod attempts;
 pub mod clock;
 mod counts;
+mod hearing;
+mod listening;
 mod loading;
 pub mod notifier;
 mod performing;
@@ -37,6 +39,8 @@ use tokio::sync::{oneshot, watch};
 pub use attempts::{Attempt, Attempts};
 pub use clock::{Clock, HandClock, SystemClock};
 pub use counts::Counts;
+pub use hearing::{Arming, Narrowed};
+pub use listening::{Due, Listening, Said, Turned, Waking};
 pub use notifier::{Failing, Notice, Notifier, Silent};
 pub use presence::{Presence, Wake, WakeOutcome};
 pub use team::{Done, Refusal, RequestKey, TeamHandle};
@@ -44,7 +48,7 @@ pub use team::{Done, Refusal, RequestKey, TeamHandle};
 use crate::protocol::charter::Charter;
 use crate::protocol::name::{Actor, Digest, MemberName, TeamName};
 use crate::protocol::rule::Rulebook;
-use crate::protocol::time::{Span, Time};
+use crate::protocol::time::Time;
 use crate::protocol::{Adopt, Command};
 use crate::store::{Credential, Fault, Reader, Writer};
 use token::Token;
@@ -86,16 +90,14 @@ enum Slot {
 /// What stays in memory of a team that sleeps, and can't be read from its log.
 #[derive(Default)]
 struct Slept {
-    /// When its members were last heard of.
-    seen: presence::LastSeen,
+    /// Who listens, and when its members were last heard of; none before the team was ever awake.
+    hearing: Option<Arc<hearing::Hearing>>,
     /// What they tried.
     attempts: Attempts,
     /// What was counted of it when it fell asleep.
     counts: Counts,
     /// Until when it knows in which time no server ran.
     gaps_told: Option<Time>,
-    /// By how much its time is ahead of the clock.
-    ahead: Option<Span>,
 }
 
 /// Why a team can't be added.
@@ -226,6 +228,20 @@ impl Coordinator {
         thread.expect("a process that starts can have a thread");
     }
 
+    /// Ends whoever listens, now and later: the server ends.
+    pub fn end_listening(&self) {
+        let teams = self.inner.teams.read().expect(UNPOISONED);
+        teams.values().filter_map(Slot::hearing).for_each(|hearing| hearing.end());
+    }
+
+    /// Has a member's listener look whether it may still listen.
+    fn look_again(&self, team: &TeamName, member: &MemberName) {
+        let teams = self.inner.teams.read().expect(UNPOISONED);
+        if let Some(hearing) = teams.get(team).and_then(Slot::hearing) {
+            hearing.poke(Some(&[member.clone()].into()));
+        }
+    }
+
     /// The log, for those who list and verify it.
     pub fn reader(&self) -> Arc<dyn Reader> {
         self.inner.parts.reader.clone()
@@ -277,6 +293,7 @@ impl Coordinator {
         }
         credentials.insert(credential.hash, (credential.team, credential.member));
         drop(credentials);
+        self.look_again(team, member);
         Ok(token)
     }
 
@@ -289,6 +306,7 @@ impl Coordinator {
             .write()
             .expect(UNPOISONED)
             .retain(|_, known| (&known.0, &known.1) != (team, member));
+        self.look_again(team, member);
         self.inner.parts.writer.ask(move |writer| writer.revoke_credentials(&ended, &of, at)).await
     }
 
@@ -301,7 +319,12 @@ impl Coordinator {
 
     /// Who that token speaks for, if anybody. A member that the charter no longer has is nobody.
     pub fn authenticate(&self, token: &Token) -> Option<(TeamHandle, MemberName)> {
-        let known = self.inner.credentials.read().expect(UNPOISONED).get(&token.hash()).cloned();
+        self.speaks_for(&token.hash())
+    }
+
+    /// The same by the token's hash.
+    fn speaks_for(&self, token: &Digest) -> Option<(TeamHandle, MemberName)> {
+        let known = self.inner.credentials.read().expect(UNPOISONED).get(token).cloned();
         let (team, member) = known?;
         let handle = self.team(&team)?;
         let is_member = |charter: &Charter| charter.members.contains_key(&member);
@@ -345,6 +368,15 @@ impl Coordinator {
         let handle = TeamHandle::open(name.clone(), loaded, slept, parts, coordinator);
         self.inner.teams.write().expect(UNPOISONED).insert(name, Slot::Awake(handle.clone()));
         handle
+    }
+}
+
+impl Slot {
+    fn hearing(&self) -> Option<&Arc<hearing::Hearing>> {
+        match self {
+            Self::Awake(handle) => Some(handle.hearing()),
+            Self::Asleep(slept) => slept.hearing.as_ref(),
+        }
     }
 }
 

@@ -9,17 +9,19 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use super::answered::{Recent, decode, encode};
 use super::attempts::Attempts;
 use super::counts::Counts;
+use super::hearing::Hearing;
 use super::loading::{self, Loaded};
 use super::notifier::{Deliveries, Failing, Notifier};
 use super::performing::Performing;
-use super::presence::{LastSeen, Wake};
+use super::presence::{Presence, Wake};
 use super::writer::{Queued, WriterHandle};
 use super::{Clock, Inner, Parts, Progress, Progressing, Reply, Slept, UNPOISONED};
 use crate::protocol::deadline::ServerResumed;
+use crate::protocol::delivery::Acknowledge;
 use crate::protocol::name::{Actor, Digest, EscalationId, MemberName, Seq, TeamName};
 use crate::protocol::rule::{Judge, Rulebook};
 use crate::protocol::time::{Span, Time};
-use crate::protocol::{Answer, Command, Effect, Event, Rejection, Team, Violation};
+use crate::protocol::{Answer, Command, Effect, Event, Obligation, Rejection, Team, Violation};
 use crate::store::{Batch, Fault, Reader, Request, Row};
 
 /// How many commands of one team wait to be decided before callers wait.
@@ -106,16 +108,13 @@ pub(super) struct Shared {
     pub(super) progress: Progressing,
     /// Wakes the task where what it decided is void, so that it isn't woken by every commit.
     voided: Arc<Notify>,
-    seen: Mutex<LastSeen>,
+    pub(super) hearing: Arc<Hearing>,
     pub(super) deliveries: Mutex<Deliveries>,
     attempts: Mutex<Attempts>,
     rulebook: Arc<dyn Rulebook>,
     /// Judges by the rules that the charter in force came with.
     judge: RwLock<Arc<dyn Judge>>,
     pub(super) clock: Arc<dyn Clock>,
-    /// By how much the log was ahead of the clock when it was opened: a wall clock that was set back
-    /// must not stop the team's time.
-    ahead: Span,
     /// The row of the last snapshot; 0 for none.
     snapshot: AtomicU64,
 }
@@ -123,7 +122,7 @@ pub(super) struct Shared {
 impl Shared {
     /// The team's time: it goes on from the last event, whatever the wall clock says.
     fn now(&self) -> Time {
-        self.clock.now() + self.ahead
+        self.hearing.now()
     }
 
     /// Whether all that was decided is stored.
@@ -189,7 +188,9 @@ impl TeamHandle {
         let Loaded { team, snapshot } = loaded;
         let Parts { writer, reader, rulebook, clock, notifier } = parts;
         let judge = RwLock::new(judge_of(&*rulebook, &team));
-        let ahead = slept.ahead.unwrap_or_else(|| team.at() - clock.now());
+        // A log that is ahead of the clock: a wall clock that was set back must not stop the team's time.
+        let fresh = || Arc::new(Hearing::new(clock.clone(), team.at() - clock.now()));
+        let hearing = slept.hearing.unwrap_or_else(fresh);
         let sleeps_at = clock.now() + UNASKED;
         // What passed while nobody was there to ask is asked about first.
         let deadline = Some(Time(i64::MIN));
@@ -198,13 +199,12 @@ impl TeamHandle {
             team: RwLock::new(team),
             progress,
             voided: Arc::default(),
-            seen: Mutex::new(slept.seen),
+            hearing,
             deliveries: Mutex::default(),
             attempts: Mutex::new(slept.attempts),
             rulebook,
             judge,
             clock,
-            ahead,
             snapshot: AtomicU64::new(snapshot.map_or(0, |begun| begun.seq.0)),
         });
         let (inbox, commands) = mpsc::channel(INBOX_MAX);
@@ -278,6 +278,20 @@ impl TeamHandle {
         }
     }
 
+    /// Takes note that a member took a wake, once that is stored: see [`Acknowledge`].
+    pub async fn acknowledge(&self, member: &MemberName, took: Acknowledge) -> Result<Done, Refusal> {
+        let done = self.submit(Actor::Member(member.clone()), Command::Acknowledge(took), None).await?;
+        self.shared.hearing.acknowledged(member);
+        Ok(done)
+    }
+
+    /// Every member with whether a wake reaches it now, and since when that is so.
+    pub fn roster(&self) -> Vec<(MemberName, Presence, Option<Time>)> {
+        let team = self.shared.team.read().expect(UNPOISONED);
+        let members = team.adopted().into_iter().flat_map(|adopted| adopted.charter.members.keys());
+        self.shared.hearing.roster(members, |member| team.deliveries().knows(member))
+    }
+
     /// Looks at what every event so far, stored or not, adds up to. For what can't be taken back by a
     /// crash: the charter in force, the form of an artifact.
     pub fn peek<T>(&self, look: impl FnOnce(&Team) -> T) -> T {
@@ -292,6 +306,11 @@ impl TeamHandle {
     /// What was tried and refused since the server started.
     pub fn attempts(&self) -> Attempts {
         self.shared.attempts.lock().expect(UNPOISONED).clone()
+    }
+
+    /// Who listens.
+    pub(super) fn hearing(&self) -> &Arc<Hearing> {
+        &self.shared.hearing
     }
 
     /// What is counted of it.
@@ -390,7 +409,7 @@ impl Task {
 
     /// The same by the clock; where there is no deadline, when it may go to sleep.
     fn wakes_at(&self) -> Time {
-        self.deadline().map_or(self.sleeps_at, |at| Time(at.0.saturating_sub(self.shared.ahead.0)))
+        self.deadline().map_or(self.sleeps_at, |at| Time(at.0.saturating_sub(self.shared.hearing.ahead().0)))
     }
 
     /// Whether nothing is open that time or the world could move.
@@ -419,10 +438,9 @@ impl Task {
             let held = Arc::strong_count(shared) > 2 || !commands.is_empty();
             (!held).then(|| Slept {
                 counts: shared.counts(),
-                seen: std::mem::take(&mut *shared.seen.lock().expect(UNPOISONED)),
+                hearing: Some(shared.hearing.clone()),
                 attempts: std::mem::take(&mut *shared.attempts.lock().expect(UNPOISONED)),
                 gaps_told: Some(gaps_told),
-                ahead: Some(shared.ahead),
             })
         })
     }
@@ -465,8 +483,9 @@ impl Task {
         let last = self.shared.team.read().expect(UNPOISONED).at();
         for (from, to) in self.shared.clock.gaps(self.gaps_told) {
             self.gaps_told = to;
-            let resumed =
-                ServerResumed { from: (from + self.shared.ahead).max(last), to: to + self.shared.ahead };
+            let ahead = self.shared.hearing.ahead();
+            let resumed = ServerResumed { from: (from + ahead).max(last), to: to + ahead };
+            self.shared.hearing.resumed(resumed.from, resumed.to);
             self.ask_itself(Command::ResumeServer(resumed)).await;
         }
         let now = self.shared.now();
@@ -474,6 +493,7 @@ impl Task {
             return;
         }
         self.ask_itself(Command::TimePassed).await;
+        self.look_again();
         let next = {
             let team = self.shared.team.read().expect(UNPOISONED);
             // What has passed was just asked about: there is nothing in it that is not decided.
@@ -531,6 +551,8 @@ impl Task {
         self.gaps_told = Time(i64::MIN);
         self.performing.clear();
         self.perform_effects();
+        // What they were rung for is perhaps void, or was read with the rest.
+        self.shared.hearing.poke(None);
         None
     }
 
@@ -547,24 +569,23 @@ impl Task {
             }
         }
         let now = self.shared.now();
-        if let Actor::Member(member) = &who {
-            self.shared.seen.lock().expect(UNPOISONED).saw(member, now);
+        if let (Actor::Member(member), false) = (&who, matches!(command, Command::Acknowledge(_))) {
+            self.shared.hearing.spoke(member, now);
         }
         let judge = self.shared.judge();
-        // Another charter can change what anybody owes.
-        let adopts = matches!(command, Command::Revise(_));
-        let (decision, before, at, seq, touched) = {
+        let (decision, before, at, seq, touched, wide) = {
             let team = self.shared.team.read().expect(UNPOISONED);
             let decision = team.handle(&*judge, now, &who, &command);
             let touched = team.touched(&decision.events);
+            let wide = team.touches_all(&decision.events);
             let before = if decision.events.is_empty() {
                 Vec::new()
-            } else if adopts {
+            } else if wide {
                 team.all_obligations(&*judge, now)
             } else {
                 team.obligations_around(&*judge, now, touched.as_ref())
             };
-            (decision, before, now.max(team.at()), team.seq(), touched)
+            (decision, before, now.max(team.at()), team.seq(), touched, wide)
         };
         if let Err(rejection) = &decision.outcome {
             self.shared.attempts.lock().expect(UNPOISONED).refused(who.member(), at, rejection);
@@ -587,17 +608,24 @@ impl Task {
             team.aftermath(&*judge, now, &decision.events, touched.as_ref())
         };
         self.fold(&Actor::Server, at, &aftermath.events, &mut rows);
-        let (last, after) = {
+        let (after, again) = {
             let team = self.shared.team.read().expect(UNPOISONED);
             let owed = match aftermath.events.is_empty() {
-                _ if adopts => team.all_obligations(&*judge, now),
+                _ if wide => team.all_obligations(&*judge, now),
                 true => aftermath.owed,
                 false => team.obligations_around(&*judge, now, touched.as_ref()),
             };
-            (team.seq(), owed)
+            let again = team.owed_again(&before, &owed);
+            (owed, again)
         };
+        self.fold(&Actor::Server, at, &again, &mut rows);
+        let last = self.shared.team.read().expect(UNPOISONED).seq();
         self.expect_deadline(at);
         let woke = self.woke(&who, &before, &after);
+        // That somebody was shown something is no news for anybody.
+        if !decision.events.iter().all(|event| matches!(event, Event::Delivered(_))) {
+            self.shared.hearing.happened(who.member());
+        }
         let called_out = decision.events.iter().chain(&aftermath.events).filter_map(called_out).collect();
         let outcome = match decision.outcome {
             Ok(answer) => Ok(Done { answer, woke, called_out, seq: last }),
@@ -675,19 +703,22 @@ impl Task {
         self.writer.commit(queued).await;
     }
 
-    /// Other members who owe something that they did not owe before.
-    fn woke(
-        &self,
-        who: &Actor,
-        before: &[crate::protocol::Obligation],
-        after: &[crate::protocol::Obligation],
-    ) -> Vec<Wake> {
+    /// Other members who owe something that they did not owe before; their listeners hear of it.
+    fn woke(&self, who: &Actor, before: &[Obligation], after: &[Obligation]) -> Vec<Wake> {
         let known: BTreeSet<_> = before.iter().map(|owed| (&owed.member, owed.id.as_str())).collect();
         let fresh = after.iter().filter(|owed| !known.contains(&(&owed.member, owed.id.as_str())));
-        let members: BTreeSet<&MemberName> =
-            fresh.map(|owed| &owed.member).filter(|member| who.member() != Some(*member)).collect();
-        let seen = self.shared.seen.lock().expect(UNPOISONED);
-        members.into_iter().map(|member| seen.wake(member)).collect()
+        let fresh: Vec<&Obligation> = fresh.collect();
+        let team = self.shared.team.read().expect(UNPOISONED);
+        self.shared.hearing.tell(who.member(), &fresh, |member| team.deliveries().knows(member))
+    }
+
+    /// Time alone can make something owed: whoever owes looks again whether it was shown.
+    fn look_again(&self) {
+        if self.shared.hearing.is_heard() {
+            let team = self.shared.team.read().expect(UNPOISONED);
+            let owed = team.all_obligations(&*self.shared.judge(), self.shared.now());
+            self.shared.hearing.poke(Some(&owed.into_iter().map(|owed| owed.member).collect()));
+        }
     }
 
     /// Starts what the log says the server owes the world and nothing has started yet.

@@ -79,6 +79,18 @@ impl Deadlines {
         };
     }
 
+    /// When half of the time is over in which something may be owed; nothing where that has no end.
+    fn half(&self, owed: &Obligation) -> Option<Time> {
+        let due = owed.due?;
+        let key = (owed.id.clone(), owed.member.clone());
+        let decided = self.decided.get(&key).filter(|decided| decided.at >= owed.since);
+        let since = decided.map_or(owed.since, |decided| decided.at);
+        let away = |(from, to): &(Time, Time)| ((*to).min(due) - (*from).max(since)).0;
+        let first = self.away.partition_point(|(_, to)| *to <= since);
+        let away: i64 = self.away[first..].iter().take_while(|(from, _)| *from < due).map(away).sum();
+        Some(self.after(since, Span(((due - since).0 - away) / 2)))
+    }
+
     pub(super) fn resumed(&mut self, resumed: &ServerResumed) {
         let from = self.away.last().map_or(resumed.from, |(_, to)| resumed.from.max(*to));
         if resumed.to > from {
@@ -102,6 +114,11 @@ impl Team {
         owed.iter_mut().for_each(|owed| self.deadlines().set_due(owed));
     }
 
+    /// When half of the time is over in which something is owed; nothing where it has no deadline.
+    pub(super) fn half_of(&self, owed: &Obligation) -> Option<Time> {
+        self.deadlines().half(owed)
+    }
+
     /// When this team next wants to be asked, if nothing happens before: something becomes overdue, a
     /// circle stalls, a person is reminded, or a cooldown ends.
     pub fn next_deadline(&self, judge: &dyn Judge, now: Time) -> Option<Time> {
@@ -110,7 +127,8 @@ impl Team {
         let stalled = self.stalls(charter).map(|(at, _)| at).min();
         let reminded = self.reminders(charter).map(|(at, ..)| at).min();
         let cooled = self.review().cooling(charter).filter(|at| *at > now).min();
-        [overdue, stalled, reminded, cooled].into_iter().flatten().min()
+        let lost = self.deliveries().lost_at();
+        [overdue, stalled, reminded, cooled, lost].into_iter().flatten().min()
     }
 
     /// The least time after which something that happens now can have a deadline.
@@ -182,11 +200,22 @@ pub(super) fn time_passed(team: &Team, charter: &Charter, judge: &dyn Judge, now
         }
     }
     let (circles, owes) = (team.review().circles(), |circle: &Circle| team.somebody_owes(judge, now, circle));
-    events.extend(recovery::repairs(team, charter, circles, owes, next));
+    let repaired = recovery::repairs(team, charter, circles, owes, next);
+    let next = escalated_after(next, &repaired);
+    events.extend(repaired.into_iter().chain(recovery::resend(team, now, next)));
     for (_, escalation, level) in team.reminders(charter).filter(|(at, ..)| *at <= now) {
         events.push(EscalationReminded { id: escalation.opened.id, level }.into());
     }
     Decision::accept(events, Answer::Recorded)
+}
+
+/// The id that the next escalation gets after these events.
+fn escalated_after(next: EscalationId, events: &[Event]) -> EscalationId {
+    let last = events.iter().rev().find_map(|event| match event {
+        Event::Escalated(escalated) => Some(escalated.id),
+        _ => None,
+    });
+    last.map_or(next, |last| EscalationId(last.0 + 1))
 }
 
 /// Takes a stretch in which no server ran out of every deadline; where nothing has one, nothing is stored.

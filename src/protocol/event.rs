@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::deadline::ServerResumed;
+use super::delivery::{Delivered, OwedAgain, Woken};
 use super::escalation::{Escalated, EscalationClosed, EscalationReminded, EscalationSent};
 use super::name::{Digest, PhaseName};
 use super::recovery::RecoveryFired;
@@ -183,4 +184,10 @@ events! {
     RecoveryFired = "recovery-fired", 1;
     /// A server runs again; the time in between counts towards no deadline.
     ServerResumed = "server-resumed", 1;
+    /// A member took a wake, and was shown what it owes.
+    Delivered = "delivered", 1;
+    /// What a member was shown ended, and is owed again.
+    OwedAgain = "owed-again", 1;
+    /// A wake was sent, and counted as shown before anybody took it.
+    Woken = "woken", 1;
 }

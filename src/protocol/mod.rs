@@ -22,6 +22,7 @@ pub mod answer;
 pub mod artifact;
 pub mod charter;
 pub mod deadline;
+pub mod delivery;
 pub mod escalation;
 pub mod event;
 pub mod name;

@@ -513,6 +513,8 @@ numbered! {
     ObjectionId = 'o', "an objection's id";
     /// An escalation, numbered over the team: `e1`.
     EscalationId = 'e', "an escalation's id";
+    /// A wake, numbered over a member: `w1`.
+    WakeId = 'w', "a wake's id";
 }
 
 /// A place in the log: 1 is a team's first event.

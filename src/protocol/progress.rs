@@ -51,6 +51,24 @@ impl Team {
         })
     }
 
+    /// Whether these events can change what is owed around any proposal: work begins, ends, or opens again.
+    pub fn touches_all(&self, events: &[Event]) -> bool {
+        let wide = |event: &Event| {
+            matches!(
+                event,
+                Event::CharterAdopted(_)
+                    | Event::PhaseOpened(_)
+                    | Event::PhaseClosed(_)
+                    | Event::CirclePublished(_)
+                    | Event::CircleReopened(_)
+                    | Event::DeliverableDropped(_)
+                    | Event::ReviewerReplaced(_)
+                    | Event::ReviewerExcused(_)
+            )
+        };
+        events.iter().any(wide)
+    }
+
     /// What follows from these events, which were folded in just before; `around` is a proposal that they
     /// touched. What follows has no consequences itself.
     pub fn aftermath(

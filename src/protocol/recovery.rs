@@ -9,11 +9,13 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::charter::Charter;
+use super::delivery;
 use super::escalation::{Cause, Escalated};
 use super::event::Event;
 use super::name::{EscalationId, ProposalName};
 use super::review::{Circle, CircleState, Proposal};
 use super::team::Team;
+use super::time::Time;
 
 /// Which repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -27,6 +29,8 @@ pub enum Patch {
     ReopenUndelivered,
     /// Nobody owes anything, and nothing is final: a person is told.
     BreakMutualWait,
+    /// A wake that a log counts as shown, and that nobody took, is sent again.
+    ResendLostWake,
 }
 
 impl Patch {
@@ -36,6 +40,7 @@ impl Patch {
         Self::RehomeOrphanObjection,
         Self::ReopenUndelivered,
         Self::BreakMutualWait,
+        Self::ResendLostWake,
     ];
 
     /// Its stable name.
@@ -45,6 +50,7 @@ impl Patch {
             Self::RehomeOrphanObjection => "rehome-orphan-objection",
             Self::ReopenUndelivered => "reopen-undelivered",
             Self::BreakMutualWait => "break-mutual-wait",
+            Self::ResendLostWake => "resend-lost-wake",
         }
     }
 }
@@ -60,7 +66,7 @@ impl fmt::Display for Patch {
 pub struct RecoveryFired {
     /// Which one.
     pub patch: Patch,
-    /// What it repaired: a circle or an objection.
+    /// What it repaired: a circle, an objection or a wake.
     pub subject: String,
     /// What was found.
     pub found: String,
@@ -128,6 +134,19 @@ pub(super) fn repairs<'a>(
             next = EscalationId(next.0 + 1);
             events.extend([Event::from(fired), escalated.into()]);
         }
+    }
+    events
+}
+
+/// The wakes that a log counts as shown, and that nobody took in time, as events: each is sent again.
+pub(super) fn resend(team: &Team, now: Time, mut next: EscalationId) -> Vec<Event> {
+    let mut events = Vec::new();
+    for fired in delivery::lost(team, now) {
+        let text = format!("{}: {}; the rules have a hole", fired.patch, fired.found);
+        let escalated =
+            Escalated { id: next, ..Escalated::new(Cause::Recovery, fired.subject.clone(), text) };
+        next = EscalationId(next.0 + 1);
+        events.extend([Event::from(fired), escalated.into()]);
     }
     events
 }

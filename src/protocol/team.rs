@@ -9,6 +9,7 @@ use super::adoption::{self, Revise};
 use super::answer::Answer;
 use super::charter::Charter;
 use super::deadline::{self, Deadlines, ServerResumed};
+use super::delivery::{self, Deliveries};
 use super::escalation::{self, Cause, Escalated, Escalations};
 use super::event::{CharterAdopted, Event, PhaseOpened};
 use super::name::{
@@ -73,6 +74,7 @@ pub enum Command {
     Escalate(escalation::Escalate),
     AnswerEscalation(escalation::Answer),
     BreakGlass(escalation::BreakGlass),
+    Acknowledge(delivery::Acknowledge),
     ReportSent(escalation::ReportSent),
     TimePassed,
     ResumeServer(ServerResumed),
@@ -98,6 +100,7 @@ impl Command {
             Self::Escalate(_) => "escalate",
             Self::AnswerEscalation(_) => "answer",
             Self::BreakGlass(_) => "break the glass",
+            Self::Acknowledge(_) => "acknowledge",
             Self::ReportSent(_) => "sent",
             Self::TimePassed => "time",
             Self::ResumeServer(_) => "resume",
@@ -171,6 +174,7 @@ pub struct Team {
     escalations: Escalations,
     deadlines: Deadlines,
     recoveries: Recoveries,
+    deliveries: Deliveries,
     /// How often each rule called out.
     called_out: BTreeMap<String, u64>,
 }
@@ -214,6 +218,11 @@ impl Team {
     /// How often each recovery patch fired.
     pub fn recoveries(&self) -> &Recoveries {
         &self.recoveries
+    }
+
+    /// What each member was shown.
+    pub fn deliveries(&self) -> &Deliveries {
+        &self.deliveries
     }
 
     /// How often a rule called out.
@@ -290,6 +299,7 @@ impl Team {
             Command::Escalate(command) => escalation::escalate(ask, command),
             Command::AnswerEscalation(command) => escalation::answer(ask, command),
             Command::BreakGlass(command) => escalation::break_glass(ask, command),
+            Command::Acknowledge(command) => delivery::acknowledge(ask, command),
             Command::Adopt(_)
             | Command::ReportPublish(_)
             | Command::ReportSent(_)
@@ -329,7 +339,13 @@ impl Team {
             }
             Event::EscalationSent(sent) => self.escalations.sent(at, sent),
             Event::EscalationReminded(reminded) => self.escalations.reminded(at, reminded),
-            Event::RecoveryFired(fired) => self.recoveries.fired(fired),
+            Event::RecoveryFired(fired) => {
+                self.recoveries.fired(fired);
+                self.deliveries.resend(fired);
+            }
+            Event::Delivered(delivered) => self.deliveries.delivered(at, delivered),
+            Event::OwedAgain(again) => self.deliveries.owed_again(again),
+            Event::Woken(woken) => self.deliveries.woken(at, woken),
             Event::ServerResumed(resumed) => self.deadlines.resumed(resumed),
             Event::CalledOut(called) => *self.called_out.entry(called.rule.clone()).or_default() += 1,
             _ => {}

@@ -176,12 +176,22 @@ pub(super) fn wakes(woke: &[Wake]) -> Vec<proto::Wake> {
 
 fn wake(wake: &Wake) -> proto::Wake {
     let outcome = match wake.outcome {
+        coordinator::WakeOutcome::Woke => proto::WakeOutcome::Woke,
         coordinator::WakeOutcome::Stored => proto::WakeOutcome::Stored,
     };
-    let presence = match wake.presence {
-        coordinator::Presence::Offline => proto::Presence::Offline,
-        coordinator::Presence::NotJoined => proto::Presence::NotJoined,
-    };
+    let presence = presence(wake.presence);
     let since: Option<Timestamp> = wake.since.map(timestamp);
     proto::Wake { member: wake.member.to_string(), outcome: outcome.into(), presence: presence.into(), since }
+}
+
+/// Whether a wake reaches a member, as the wire has it.
+pub(super) fn presence(presence: coordinator::Presence) -> proto::Presence {
+    match presence {
+        coordinator::Presence::Listening => proto::Presence::Listening,
+        coordinator::Presence::Thinking => proto::Presence::Thinking,
+        coordinator::Presence::ReArming => proto::Presence::ReArming,
+        coordinator::Presence::Deaf => proto::Presence::Deaf,
+        coordinator::Presence::Offline => proto::Presence::Offline,
+        coordinator::Presence::NotJoined => proto::Presence::NotJoined,
+    }
 }

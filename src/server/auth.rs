@@ -59,7 +59,8 @@ pub(super) fn operator(shared: &Shared, metadata: &MetadataMap) -> Result<(), St
     }
 }
 
-fn bearer(metadata: &MetadataMap) -> Result<Token, Status> {
+/// The call's token.
+pub(super) fn bearer(metadata: &MetadataMap) -> Result<Token, Status> {
     let value = metadata.get("authorization").ok_or_else(|| stranger("there is no token"))?;
     let text = value.to_str().ok().and_then(|text| text.split_once(' '));
     let token = text.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token);

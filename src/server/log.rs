@@ -67,7 +67,7 @@ async fn verify(call: Call, _request: proto::VerifyLogRequest) -> Result<proto::
 }
 
 /// One event of the log, its body byte for byte as it was chained.
-fn event(row: Row) -> proto::Event {
+pub(super) fn event(row: Row) -> proto::Event {
     proto::Event {
         sequence: row.seq.0,
         at: Some(timestamp(row.at)),

@@ -18,6 +18,7 @@ pub mod door;
 mod entrance;
 mod escalation;
 mod facts;
+mod listen;
 mod log;
 pub mod metrics;
 pub mod operator;
@@ -58,6 +59,7 @@ use proto::admin_service_server::AdminServiceServer;
 use proto::artifact_service_server::ArtifactServiceServer;
 use proto::door_service_server::DoorServiceServer;
 use proto::escalation_service_server::EscalationServiceServer;
+use proto::listen_service_server::ListenServiceServer;
 use proto::log_service_server::LogServiceServer;
 use proto::page_service_server::PageServiceServer;
 use proto::review_service_server::ReviewServiceServer;
@@ -324,6 +326,8 @@ impl Running {
     pub async fn shutdown(self) {
         let Self { shared, health, said, stop, mut served, pulse, page, .. } = self;
         set_health(&health, ServingStatus::NotServing).await;
+        // They would keep the server until its patience ends.
+        shared.coordinator.end_listening();
         // The only failure is a server that has ended already.
         let _ = stop.send(());
         if let Some(page) = page {
@@ -386,6 +390,7 @@ async fn open_teams(shared: &Shared) -> Result<(), OperatorFault> {
 const REVIEW: &str = "countersign.v1.ReviewService";
 const ARTIFACT: &str = "countersign.v1.ArtifactService";
 const ESCALATION: &str = "countersign.v1.EscalationService";
+const LISTEN: &str = "countersign.v1.ListenService";
 const RULE: &str = "countersign.v1.RuleService";
 const LOG: &str = "countersign.v1.LogService";
 const DOOR: &str = "countersign.v1.DoorService";
@@ -393,7 +398,7 @@ const PAGE: &str = "countersign.v1.PageService";
 const ADMIN: &str = "countersign.v1.AdminService";
 
 async fn set_health(health: &HealthReporter, status: ServingStatus) {
-    for service in ["", REVIEW, ARTIFACT, ESCALATION, RULE, LOG, DOOR, PAGE, ADMIN] {
+    for service in ["", REVIEW, ARTIFACT, ESCALATION, LISTEN, RULE, LOG, DOOR, PAGE, ADMIN] {
         health.set_service_status(service, status).await;
     }
 }
@@ -405,6 +410,7 @@ fn routes(shared: &Arc<Shared>) -> (HealthReporter, Routes) {
     let review = ReviewServiceServer::new(review::Review(shared.clone()));
     let artifact = ArtifactServiceServer::new(artifact::Artifact(shared.clone()));
     let escalation = EscalationServiceServer::new(escalation::Escalation(shared.clone()));
+    let listen = ListenServiceServer::new(listen::Listen(shared.clone()));
     let rule = RuleServiceServer::new(rule::Rules(shared.clone()));
     let log = LogServiceServer::new(log::Log(shared.clone()));
     let door = DoorServiceServer::new(door::Door(shared.clone()));
@@ -423,6 +429,7 @@ fn routes(shared: &Arc<Shared>) -> (HealthReporter, Routes) {
         .add_service(review.max_decoding_message_size(bounded))
         .add_service(artifact.max_decoding_message_size(bounded))
         .add_service(escalation.max_decoding_message_size(bounded))
+        .add_service(listen.max_decoding_message_size(bounded))
         .add_service(rule.max_decoding_message_size(bounded))
         .add_service(log.max_decoding_message_size(bounded))
         .add_service(door.max_decoding_message_size(bounded))

@@ -111,7 +111,12 @@ pub fn outcome(wake: &proto::Wake) -> String {
 
 /// Whether a wake reaches a member now: `listening`, `deaf`…
 pub fn presence(wake: &proto::Wake) -> String {
-    word(wake.presence().as_str_name(), "PRESENCE_")
+    presence_name(wake.presence())
+}
+
+/// The same by its name.
+pub fn presence_name(presence: proto::Presence) -> String {
+    word(presence.as_str_name(), "PRESENCE_")
 }
 
 /// Where a proposal stands: `under-review`, `accepted`…

@@ -8,6 +8,7 @@ pub mod batch;
 pub mod command;
 pub mod escalation;
 pub mod json;
+pub mod listen;
 pub mod request;
 pub mod requirement;
 pub mod status;

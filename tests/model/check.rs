@@ -300,6 +300,8 @@ impl Facts {
             | Event::EscalationReminded(_)
             | Event::EscalationSent(_) => Ok(()),
             Event::ServerResumed(_) => Ok(()),
+            // Nobody listens in these worlds.
+            Event::Delivered(_) | Event::OwedAgain(_) | Event::Woken(_) => self.nobody_asked(event),
             Event::RecoveryFired(event) => {
                 demand!("recovery", false, "{} fired on {}: {}", event.patch, event.subject, event.found);
                 Ok(())

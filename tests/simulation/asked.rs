@@ -55,6 +55,7 @@ pub fn asked(who: &Actor, command: &Command) -> Asked {
         Command::Escalate(escalate) => of("escalate", &escalate.subject),
         Command::AnswerEscalation(answer) => of("answer", &answer.escalation),
         Command::BreakGlass(_) => of("break-glass", &""),
+        Command::Acknowledge(took) => of("acknowledge", &took.wake),
         Command::ReportSent(report) => of("sent", &report.escalation),
         Command::TimePassed => of("time", &""),
         Command::ResumeServer(_) => of("resume", &""),

@@ -161,6 +161,7 @@ fn sayable(world: &World<'_>, who: &Actor, command: &Command) -> bool {
             | Command::ReportSent(_)
             | Command::TimePassed
             | Command::ResumeServer(_)
+            | Command::Acknowledge(_)
     );
     !servers && who.member().is_some_and(|member| world.members.contains(member))
 }
@@ -268,7 +269,8 @@ fn said(
         | Command::ReportPublish(_)
         | Command::ReportSent(_)
         | Command::TimePassed
-        | Command::ResumeServer(_) => unreachable!("no member says it"),
+        | Command::ResumeServer(_)
+        | Command::Acknowledge(_) => unreachable!("no member says it"),
     };
     before.into_iter().chain([format!("{member}: {text}")]).collect()
 }

@@ -152,7 +152,10 @@ impl Review {
             | Event::EscalationSent(_)
             | Event::EscalationClosed(_)
             | Event::CalledOut(_)
-            | Event::ServerResumed(_) => {}
+            | Event::ServerResumed(_)
+            | Event::Delivered(_)
+            | Event::OwedAgain(_)
+            | Event::Woken(_) => {}
         }
         self.settle(charter, at, event);
     }

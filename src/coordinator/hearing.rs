@@ -1,0 +1,380 @@
+//! Who listens, and whom a wake reaches: a team's ears. In memory alone, also while the team sleeps.
+//!
+//! Each member has at most one listener. It is woken by name: what happens to others costs it nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::Notify;
+
+use super::presence::{Presence, Seen, Wake, WakeOutcome};
+use super::{Clock, UNPOISONED};
+use crate::protocol::name::MemberName;
+use crate::protocol::time::{Span, Time};
+use crate::protocol::{Obligation, ObligationKind};
+
+/// What a listener wants to hear of; all, where nothing is named.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Narrowed {
+    /// Only of these proposals, circles and objections, by their names.
+    pub subjects: Vec<String>,
+    /// Only of these kinds.
+    pub kinds: Vec<ObligationKind>,
+}
+
+impl Narrowed {
+    /// Whether that is among what it wants to hear of.
+    pub fn admits(&self, owed: &Obligation) -> bool {
+        let about = |name: &String| {
+            let subject = owed.subject.as_str();
+            // A name stands for all of its versions, and for what a circle holds now.
+            subject
+                .strip_prefix(name.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['@', ':']))
+        };
+        (self.subjects.is_empty() || self.subjects.iter().any(about))
+            && (self.kinds.is_empty() || self.kinds.contains(&owed.kind))
+    }
+}
+
+/// How a listener begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arming {
+    /// What it wants to hear of.
+    pub narrowed: Narrowed,
+    /// Whether everything that happens wakes it.
+    pub watch: bool,
+    /// What its member brought about itself while it listened, before its connection was lost: obligations, by
+    /// their ids.
+    pub own: BTreeSet<String>,
+}
+
+/// All ears of a team.
+pub(super) struct Hearing {
+    clock: Arc<dyn Clock>,
+    /// By how much the team's time is ahead of the clock.
+    ahead: Span,
+    heard: Mutex<Heard>,
+}
+
+#[derive(Default)]
+struct Heard {
+    members: BTreeMap<MemberName, Member>,
+    /// Members whose listeners watch everything.
+    watching: BTreeSet<MemberName>,
+    last: u64,
+    /// The server ends: so does whoever listens.
+    ended: bool,
+}
+
+#[derive(Default)]
+struct Member {
+    seen: Seen,
+    listener: Option<Listener>,
+}
+
+/// One listener, as whoever wakes it knows it.
+struct Listener {
+    number: u64,
+    arming: Arming,
+    poked: bool,
+    /// Whether `arming.own` is not what the listener was last told.
+    own_moved: bool,
+    acknowledged: bool,
+    bell: Arc<Notify>,
+}
+
+/// What a listener finds when its bell rings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Heed {
+    /// Another listener of the same member took over.
+    pub(super) superseded: bool,
+    /// The server ends.
+    pub(super) ended: bool,
+    /// Something may be owed that wasn't.
+    pub(super) poked: bool,
+    /// The wake that it sent was taken.
+    pub(super) acknowledged: bool,
+    /// What the member brought about itself, where that changed.
+    pub(super) own: Option<BTreeSet<String>>,
+}
+
+impl Hearing {
+    pub(super) fn new(clock: Arc<dyn Clock>, ahead: Span) -> Self {
+        Self { clock, ahead, heard: Mutex::default() }
+    }
+
+    /// The team's time.
+    pub(super) fn now(&self) -> Time {
+        self.clock.now() + self.ahead
+    }
+
+    /// Until it is that time of the team.
+    pub(super) async fn wait_until(&self, at: Time) {
+        self.clock.wait_until(Time(at.0.saturating_sub(self.ahead.0))).await;
+    }
+
+    /// By how much the team's time is ahead of the clock.
+    pub(super) fn ahead(&self) -> Span {
+        self.ahead
+    }
+
+    /// A member begins to listen; a listener that it has is over.
+    pub(super) fn arm(self: &Arc<Self>, member: &MemberName, arming: Arming) -> Ear {
+        let (now, bell) = (self.now(), Arc::new(Notify::new()));
+        let mut heard = self.heard();
+        heard.last += 1;
+        let number = heard.last;
+        if arming.watch {
+            heard.watching.insert(member.clone());
+        } else {
+            heard.watching.remove(member);
+        }
+        let listener = Listener {
+            number,
+            arming,
+            poked: false,
+            own_moved: false,
+            acknowledged: false,
+            bell: bell.clone(),
+        };
+        let known = heard.members.entry(member.clone()).or_default();
+        known.seen.listens(now);
+        if let Some(before) = known.listener.replace(listener) {
+            before.bell.notify_one();
+        }
+        drop(heard);
+        Ear { hearing: self.clone(), member: member.clone(), number, bell }
+    }
+
+    /// The member did something.
+    pub(super) fn spoke(&self, member: &MemberName, at: Time) {
+        let mut heard = self.heard();
+        match heard.members.get_mut(member) {
+            Some(known) => known.seen.spoke(at),
+            None => heard.members.entry(member.clone()).or_default().seen.spoke(at),
+        }
+    }
+
+    /// Members who owe something that they did not owe before hear of it, and what the one who brought it about
+    /// owes by it wakes nobody. `fresh` is what is owed anew.
+    pub(super) fn tell(
+        &self,
+        who: Option<&MemberName>,
+        fresh: &[&Obligation],
+        known: impl Fn(&MemberName) -> bool,
+    ) -> Vec<Wake> {
+        let mut of: BTreeMap<&MemberName, Vec<&Obligation>> = BTreeMap::new();
+        fresh.iter().for_each(|owed| of.entry(&owed.member).or_default().push(owed));
+        if of.is_empty() {
+            return Vec::new();
+        }
+        let now = self.now();
+        let mut heard = self.heard();
+        let mut woke = Vec::new();
+        for (member, fresh) in of {
+            let ids = || fresh.iter().map(|owed| owed.id.clone());
+            let listener = heard.members.get_mut(member).and_then(|known| known.listener.as_mut());
+            if who == Some(member) {
+                if let Some(listener) = listener {
+                    listener.arming.own.extend(ids());
+                    listener.moved();
+                }
+                continue;
+            }
+            let mut hears = false;
+            if let Some(listener) = listener {
+                let own = listener.arming.own.len();
+                listener.arming.own.retain(|id| !fresh.iter().any(|owed| owed.id == *id));
+                if listener.arming.own.len() < own {
+                    listener.moved();
+                }
+                hears = fresh.iter().any(|owed| listener.arming.narrowed.admits(owed));
+                if hears {
+                    listener.poke();
+                }
+            }
+            let (presence, since) = heard.presence(member, now, known(member));
+            let woken = hears && presence == Presence::Listening;
+            let outcome = if woken { WakeOutcome::Woke } else { WakeOutcome::Stored };
+            woke.push(Wake { member: member.clone(), outcome, presence, since });
+        }
+        woke
+    }
+
+    /// Something happened: whoever watches everything is woken, but who did it.
+    pub(super) fn happened(&self, who: Option<&MemberName>) {
+        let mut heard = self.heard();
+        let Heard { members, watching, .. } = &mut *heard;
+        for member in watching.iter().filter(|member| who != Some(*member)) {
+            if let Some(listener) = members.get_mut(member).and_then(|known| known.listener.as_mut()) {
+                listener.poke();
+            }
+        }
+    }
+
+    /// Has these members' listeners look again; everybody's, where none is named.
+    pub(super) fn poke(&self, only: Option<&BTreeSet<MemberName>>) {
+        let mut heard = self.heard();
+        for (member, known) in &mut heard.members {
+            if let Some(listener) = known.listener.as_mut()
+                && only.is_none_or(|only| only.contains(member))
+            {
+                listener.poke();
+            }
+        }
+    }
+
+    /// Ends every listener, now and later.
+    pub(super) fn end(&self) {
+        self.heard().ended = true;
+        self.poke(None);
+    }
+
+    /// Whether anybody listens.
+    pub(super) fn is_heard(&self) -> bool {
+        self.heard().members.values().any(|known| known.listener.is_some())
+    }
+
+    /// The member took the wake that its listener sent.
+    pub(super) fn acknowledged(&self, member: &MemberName) {
+        let now = self.now();
+        let mut heard = self.heard();
+        let Some(known) = heard.members.get_mut(member) else { return };
+        known.seen.took(now);
+        if let Some(listener) = &mut known.listener {
+            listener.acknowledged = true;
+            listener.bell.notify_one();
+        }
+    }
+
+    /// A stretch in which no server ran is nobody's silence.
+    pub(super) fn resumed(&self, from: Time, to: Time) {
+        for known in self.heard().members.values_mut() {
+            known.seen.resumed(from, to);
+        }
+    }
+
+    /// Whether a wake reaches these members now, and since when that is so. `known` says who was here before this
+    /// process was.
+    pub(super) fn roster<'a>(
+        &self,
+        members: impl Iterator<Item = &'a MemberName>,
+        known: impl Fn(&MemberName) -> bool,
+    ) -> Vec<(MemberName, Presence, Option<Time>)> {
+        let now = self.now();
+        let heard = self.heard();
+        let one = |member: &MemberName| {
+            let (presence, since) = heard.presence(member, now, known(member));
+            (member.clone(), presence, since)
+        };
+        members.map(one).collect()
+    }
+
+    fn heard(&self) -> std::sync::MutexGuard<'_, Heard> {
+        self.heard.lock().expect(UNPOISONED)
+    }
+}
+
+impl Heard {
+    fn presence(&self, member: &MemberName, now: Time, known: bool) -> (Presence, Option<Time>) {
+        match self.members.get(member) {
+            Some(found) => found.seen.presence(now, known),
+            None => Seen::default().presence(now, known),
+        }
+    }
+}
+
+impl Listener {
+    fn poke(&mut self) {
+        self.poked = true;
+        self.bell.notify_one();
+    }
+
+    fn moved(&mut self) {
+        self.own_moved = true;
+        self.bell.notify_one();
+    }
+}
+
+/// A listener's own end. Dropped, nobody listens any longer.
+pub(super) struct Ear {
+    hearing: Arc<Hearing>,
+    member: MemberName,
+    number: u64,
+    bell: Arc<Notify>,
+}
+
+impl Ear {
+    /// Waits until there is something to heed.
+    pub(super) async fn heed(&self) -> Heed {
+        loop {
+            let heed = self.look();
+            if heed != Heed::default() {
+                return heed;
+            }
+            // What rang in between left its permit.
+            self.bell.notified().await;
+        }
+    }
+
+    fn look(&self) -> Heed {
+        let mut heard = self.hearing.heard();
+        let ended = heard.ended;
+        let listener = heard.members.get_mut(&self.member).and_then(|known| known.listener.as_mut());
+        let Some(listener) = listener.filter(|listener| listener.number == self.number) else {
+            return Heed { superseded: true, ..Heed::default() };
+        };
+        Heed {
+            superseded: false,
+            ended,
+            poked: std::mem::take(&mut listener.poked),
+            acknowledged: std::mem::take(&mut listener.acknowledged),
+            own: std::mem::take(&mut listener.own_moved).then(|| listener.arming.own.clone()),
+        }
+    }
+
+    /// What the member brought about itself while this one listens.
+    pub(super) fn own(&self) -> BTreeSet<String> {
+        let heard = self.hearing.heard();
+        let known = heard.members.get(&self.member).and_then(|known| known.listener.as_ref());
+        known
+            .filter(|known| known.number == self.number)
+            .map(|known| known.arming.own.clone())
+            .unwrap_or_default()
+    }
+
+    /// A wake was sent: until it listens again, the member thinks.
+    pub(super) fn woke(&self) {
+        self.if_current(Seen::woken);
+    }
+
+    /// It goes on listening.
+    pub(super) fn listens(&self) {
+        self.if_current(Seen::listens);
+    }
+
+    fn if_current(&self, change: impl FnOnce(&mut Seen, Time)) {
+        let now = self.hearing.now();
+        let mut heard = self.hearing.heard();
+        if let Some(known) = heard.members.get_mut(&self.member)
+            && known.listener.as_ref().is_some_and(|listener| listener.number == self.number)
+        {
+            change(&mut known.seen, now);
+        }
+    }
+}
+
+impl Drop for Ear {
+    fn drop(&mut self) {
+        let now = self.hearing.now();
+        let mut heard = self.hearing.heard();
+        let Heard { members, watching, .. } = &mut *heard;
+        if let Some(known) = members.get_mut(&self.member)
+            && known.listener.take_if(|listener| listener.number == self.number).is_some()
+        {
+            watching.remove(&self.member);
+            known.seen.left(now);
+        }
+    }
+}
