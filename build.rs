@@ -6,7 +6,8 @@ use std::{env, fs};
 
 use prost::Message;
 
-const PROTOS: [&str; 8] = ["resources", "review", "artifact", "escalation", "rule", "log", "door", "admin"];
+const PROTOS: [&str; 9] =
+    ["resources", "review", "artifact", "escalation", "room", "rule", "log", "door", "admin"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=proto");

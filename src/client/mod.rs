@@ -22,6 +22,7 @@ use proto::door_service_client::DoorServiceClient;
 use proto::escalation_service_client::EscalationServiceClient;
 use proto::log_service_client::LogServiceClient;
 use proto::review_service_client::ReviewServiceClient;
+use proto::room_service_client::RoomServiceClient;
 use proto::rule_service_client::RuleServiceClient;
 
 pub use bundle::{FetchedPiece, Fetching, UploadFailure};
@@ -259,6 +260,12 @@ calls! {
     read rule.check_rule(CheckRuleRequest) -> CheckRuleResponse within CALL_TIME_MAX;
     /// Answers an escalation, as a person.
     write escalation.answer_escalation(AnswerEscalationRequest) -> AnswerEscalationResponse within CALL_TIME_MAX;
+    /// Says something in the room.
+    write room.say(SayRequest) -> SayResponse within CALL_TIME_MAX;
+    /// Gives a verdict on another's claim.
+    write room.judge_claim(JudgeClaimRequest) -> JudgeClaimResponse within CALL_TIME_MAX;
+    /// A page of the transcript.
+    read room.list_transcript(ListTranscriptRequest) -> ListTranscriptResponse within CALL_TIME_MAX;
     /// Opens the door for a while, as a person.
     write door.break_glass(BreakGlassRequest) -> BreakGlassResponse within CALL_TIME_MAX;
     /// Whether a completed circle holds a commit.
@@ -336,6 +343,11 @@ impl Client {
 
     fn escalation(&self) -> EscalationServiceClient<Channeled> {
         EscalationServiceClient::with_interceptor(self.channel.clone(), self.credential.clone())
+    }
+
+    fn room(&self) -> RoomServiceClient<Channeled> {
+        RoomServiceClient::with_interceptor(self.channel.clone(), self.credential.clone())
+            .max_decoding_message_size(ANSWER_BYTES_MAX)
     }
 
     fn rule(&self) -> RuleServiceClient<Channeled> {

@@ -553,6 +553,7 @@ impl Task {
         let judge = self.shared.judge();
         // Another charter can change what anybody owes.
         let adopts = matches!(command, Command::Revise(_));
+        let speaks = matches!(command, Command::Say(_) | Command::JudgeClaim(_));
         let (decision, before, at, seq, touched) = {
             let team = self.shared.team.read().expect(UNPOISONED);
             let decision = team.handle(&*judge, now, &who, &command);
@@ -562,7 +563,9 @@ impl Task {
             } else if adopts {
                 team.all_obligations(&*judge, now)
             } else {
-                team.obligations_around(&*judge, now, touched.as_ref())
+                let mut owed = team.obligations_around(&*judge, now, touched.as_ref());
+                owed.extend(speaks.then(|| team.answers_owed()).into_iter().flatten());
+                owed
             };
             (decision, before, now.max(team.at()), team.seq(), touched)
         };
@@ -589,11 +592,12 @@ impl Task {
         self.fold(&Actor::Server, at, &aftermath.events, &mut rows);
         let (last, after) = {
             let team = self.shared.team.read().expect(UNPOISONED);
-            let owed = match aftermath.events.is_empty() {
+            let mut owed = match aftermath.events.is_empty() {
                 _ if adopts => team.all_obligations(&*judge, now),
                 true => aftermath.owed,
                 false => team.obligations_around(&*judge, now, touched.as_ref()),
             };
+            owed.extend(speaks.then(|| team.answers_owed()).into_iter().flatten());
             (team.seq(), owed)
         };
         self.expect_deadline(at);

@@ -513,6 +513,8 @@ numbered! {
     ObjectionId = 'o', "an objection's id";
     /// An escalation, numbered over the team: `e1`.
     EscalationId = 'e', "an escalation's id";
+    /// A message or a claim, numbered over the team: `m1`.
+    MessageId = 'm', "a message's id";
 }
 
 /// A place in the log: 1 is a team's first event.

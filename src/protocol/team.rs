@@ -19,6 +19,7 @@ use super::ownership::Ownership;
 use super::recovery::Recoveries;
 use super::rejection::{Rejection, Violation};
 use super::review::{self, Circle, Review};
+use super::room::{self, Room};
 use super::rule::{Judge, OwnRule};
 use super::time::Time;
 
@@ -73,6 +74,8 @@ pub enum Command {
     Escalate(escalation::Escalate),
     AnswerEscalation(escalation::Answer),
     BreakGlass(escalation::BreakGlass),
+    Say(room::Say),
+    JudgeClaim(room::JudgeClaim),
     ReportSent(escalation::ReportSent),
     TimePassed,
     ResumeServer(ServerResumed),
@@ -98,6 +101,8 @@ impl Command {
             Self::Escalate(_) => "escalate",
             Self::AnswerEscalation(_) => "answer",
             Self::BreakGlass(_) => "break the glass",
+            Self::Say(_) => "say",
+            Self::JudgeClaim(_) => "verdict",
             Self::ReportSent(_) => "sent",
             Self::TimePassed => "time",
             Self::ResumeServer(_) => "resume",
@@ -168,6 +173,7 @@ pub struct Team {
     #[serde(skip)]
     ownership: Ownership,
     review: Review,
+    room: Room,
     escalations: Escalations,
     deadlines: Deadlines,
     recoveries: Recoveries,
@@ -204,6 +210,11 @@ impl Team {
     /// The review domain's state.
     pub fn review(&self) -> &Review {
         &self.review
+    }
+
+    /// The room's state.
+    pub fn room(&self) -> &Room {
+        &self.room
     }
 
     /// Every escalation.
@@ -290,6 +301,8 @@ impl Team {
             Command::Escalate(command) => escalation::escalate(ask, command),
             Command::AnswerEscalation(command) => escalation::answer(ask, command),
             Command::BreakGlass(command) => escalation::break_glass(ask, command),
+            Command::Say(command) => room::say(ask, command),
+            Command::JudgeClaim(command) => room::judge_claim(ask, command),
             Command::Adopt(_)
             | Command::ReportPublish(_)
             | Command::ReportSent(_)
@@ -336,6 +349,7 @@ impl Team {
         }
         if let Some(adopted) = &self.adopted {
             self.review.apply(&adopted.charter, at, event);
+            self.room.apply(&adopted.charter, seq, at, event);
         }
     }
 
@@ -352,6 +366,7 @@ impl Team {
         let mut owed = Vec::new();
         if let Some(adopted) = &self.adopted {
             review::obligations(self, &adopted.charter, judge, now, None, &mut owed);
+            room::obligations(&self.room, &adopted.charter, &mut owed);
             self.decisions_owed(&adopted.charter, &mut owed);
         }
         self.set_due(&mut owed);
@@ -362,7 +377,7 @@ impl Team {
     }
 
     /// What everybody owes at that time around one proposal and its circle, and in escalations: all
-    /// that a command on that proposal can have changed.
+    /// that a command on that proposal can have changed. [`answers_owed`](Self::answers_owed) in the room stands beside it.
     pub fn obligations_around(
         &self,
         judge: &dyn Judge,
@@ -387,10 +402,21 @@ impl Team {
         owed
     }
 
-    /// Whether nothing is open that time or the world could move: all circles are final, no person is asked
-    /// anything, and the server owes nothing.
+    /// What is owed in the room: answers to mentions and to claims. It belongs to no circle, and blocks none.
+    pub fn answers_owed(&self) -> Vec<Obligation> {
+        let mut owed = Vec::new();
+        if let Some(adopted) = &self.adopted {
+            room::obligations(&self.room, &adopted.charter, &mut owed);
+        }
+        self.set_due(&mut owed);
+        owed
+    }
+
+    /// Whether nothing is open that time or the world could move: all circles are final, no member or person is
+    /// asked anything, and the server owes nothing.
     pub fn is_quiet(&self) -> bool {
         !self.review.circles().any(Circle::is_open)
+            && !self.room.is_waiting()
             && self.escalations.open().next().is_none()
             && self.effects().is_empty()
     }
@@ -480,6 +506,13 @@ impl<'a> Ask<'a> {
                 member: self.by.to_string(),
                 persons: self.charter.humans().cloned().collect(),
             });
+        }
+    }
+
+    /// Refuses a text that says nothing.
+    pub(super) fn check_given(&self, what: &str, text: &str, unmet: &mut Vec<Violation>) {
+        if says_nothing(text) {
+            unmet.push(Violation::EmptyText { what: what.to_owned() });
         }
     }
 

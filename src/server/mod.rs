@@ -23,6 +23,7 @@ pub mod operator;
 mod pin;
 mod place;
 mod review;
+mod room;
 mod rule;
 mod shared;
 
@@ -56,6 +57,7 @@ use proto::door_service_server::DoorServiceServer;
 use proto::escalation_service_server::EscalationServiceServer;
 use proto::log_service_server::LogServiceServer;
 use proto::review_service_server::ReviewServiceServer;
+use proto::room_service_server::RoomServiceServer;
 use proto::rule_service_server::RuleServiceServer;
 use shared::Shared;
 
@@ -309,13 +311,14 @@ async fn open_teams(shared: &Shared) -> Result<(), OperatorFault> {
 const REVIEW: &str = "countersign.v1.ReviewService";
 const ARTIFACT: &str = "countersign.v1.ArtifactService";
 const ESCALATION: &str = "countersign.v1.EscalationService";
+const ROOM: &str = "countersign.v1.RoomService";
 const RULE: &str = "countersign.v1.RuleService";
 const LOG: &str = "countersign.v1.LogService";
 const DOOR: &str = "countersign.v1.DoorService";
 const ADMIN: &str = "countersign.v1.AdminService";
 
 async fn set_health(health: &HealthReporter, status: ServingStatus) {
-    for service in ["", REVIEW, ARTIFACT, ESCALATION, RULE, LOG, DOOR, ADMIN] {
+    for service in ["", REVIEW, ARTIFACT, ESCALATION, ROOM, RULE, LOG, DOOR, ADMIN] {
         health.set_service_status(service, status).await;
     }
 }
@@ -327,6 +330,7 @@ fn routes(shared: &Arc<Shared>) -> (HealthReporter, Routes) {
     let review = ReviewServiceServer::new(review::Review(shared.clone()));
     let artifact = ArtifactServiceServer::new(artifact::Artifact(shared.clone()));
     let escalation = EscalationServiceServer::new(escalation::Escalation(shared.clone()));
+    let room = RoomServiceServer::new(room::Room(shared.clone()));
     let rule = RuleServiceServer::new(rule::Rules(shared.clone()));
     let log = LogServiceServer::new(log::Log(shared.clone()));
     let door = DoorServiceServer::new(door::Door(shared.clone()));
@@ -344,6 +348,7 @@ fn routes(shared: &Arc<Shared>) -> (HealthReporter, Routes) {
         .add_service(review.max_decoding_message_size(bounded))
         .add_service(artifact.max_decoding_message_size(bounded))
         .add_service(escalation.max_decoding_message_size(bounded))
+        .add_service(room.max_decoding_message_size(bounded))
         .add_service(rule.max_decoding_message_size(bounded))
         .add_service(log.max_decoding_message_size(bounded))
         .add_service(door.max_decoding_message_size(bounded))

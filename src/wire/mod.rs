@@ -9,6 +9,7 @@ pub mod command;
 pub mod escalation;
 pub mod request;
 pub mod requirement;
+pub mod room;
 pub mod status;
 pub mod status_code;
 pub mod version;
