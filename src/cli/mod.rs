@@ -5,6 +5,7 @@
 //! for scripts, or in words in which the texts of others stand in fences.
 
 mod approve;
+mod brief;
 mod charter;
 mod check;
 mod clone;
@@ -21,6 +22,7 @@ mod init;
 mod listen;
 mod log;
 mod member;
+mod minutes;
 mod object;
 mod objections;
 mod operator;
@@ -35,12 +37,14 @@ mod remedies;
 mod resolve;
 mod roster;
 mod rules;
+mod say;
 mod serve;
 mod show;
 mod speaker;
 mod status;
 mod text;
 mod told;
+mod transcript;
 mod verify;
 mod withdraw;
 mod words;
@@ -72,7 +76,7 @@ use speaker::Global;
     max_term_width = 100,
     after_help = "A producer:  propose, objections, check report, confirm, withdraw
 A reviewer:  show, diff, fetch, approve, object, note, resolve, confirm
-Everybody:   listen, status, explain, roster
+Everybody:   listen, brief, status, explain, roster, say, verdict, transcript, minutes
 A person:    page, status, overrule, escalations answer
 An operator: init, serve, team add, member token, door, check --commit, verify, backup
 
@@ -272,6 +276,41 @@ Refused with UNKNOWN_SUBJECT, EMPTY_TEXT, TEXT_TOO_LARGE.")]
     Escalations(escalations::Escalations),
 
     #[command(after_help = "Examples:
+  countersign say --text-file - --to sec --about parser < question.md
+  countersign say '@sec does this hold for a 2 GiB input?' --about o3
+  countersign say --reply m12 'It does: see the test'
+  countersign say --claim 'The lexer never allocates' --at src/lexer.rs:80-140 --ran 'cargo test' --exit 0
+
+Refused with UNKNOWN_SUBJECT, UNKNOWN_MEMBER, MEMBER_LEFT, EMPTY_TEXT, TEXT_TOO_LARGE, SECRET_FOUND.")]
+    Say(say::Say),
+
+    #[command(after_help = "Examples:
+  countersign verdict m12 supported --ran 'cargo test lexer' --exit 0 --output @run.txt
+  countersign verdict m12 refuted 'It allocates in line 112' --at src/lexer.rs:112
+
+Refused with UNKNOWN_SUBJECT, NOT_A_CLAIM, OWN_CLAIM, ALREADY_JUDGED, TEXT_TOO_LARGE, SECRET_FOUND.")]
+    Verdict(say::Verdict),
+
+    #[command(after_help = "Examples:
+  countersign transcript
+  countersign transcript --from m12
+  countersign transcript --before 480 --limit 200
+
+Refused with UNKNOWN_SUBJECT.")]
+    Transcript(transcript::Transcript),
+
+    #[command(after_help = "Example:
+  countersign minutes implement > minutes.md
+
+Refused with UNKNOWN_SUBJECT, EVENT_UNREADABLE.")]
+    Minutes(minutes::Minutes),
+
+    #[command(after_help = "Examples:
+  countersign brief
+  countersign brief --paste --as sec")]
+    Brief(brief::Brief),
+
+    #[command(after_help = "Examples:
   countersign demo
   countersign demo --into played
 
@@ -399,6 +438,11 @@ async fn dispatch(command: Command, global: &Global) -> Result<Answer, Failure> 
         Command::Escalate(escalate) => escalate.run(global).await,
         Command::Rules(rules) => rules.run(global).await,
         Command::Escalations(escalations) => escalations.run(global).await,
+        Command::Say(say) => say.run(global).await,
+        Command::Verdict(verdict) => verdict.run(global).await,
+        Command::Transcript(transcript) => transcript.run(global).await,
+        Command::Minutes(minutes) => minutes.run(global).await,
+        Command::Brief(brief) => brief.run(global).await,
         Command::Demo(demo) => Box::pin(demo.run(global)).await,
         Command::Verify(_)
         | Command::Backup(_)

@@ -25,6 +25,7 @@ use proto::listen_service_client::ListenServiceClient;
 use proto::log_service_client::LogServiceClient;
 use proto::page_service_client::PageServiceClient;
 use proto::review_service_client::ReviewServiceClient;
+use proto::room_service_client::RoomServiceClient;
 use proto::rule_service_client::RuleServiceClient;
 
 pub use bundle::{FetchedPiece, Fetching, UploadFailure};
@@ -273,6 +274,12 @@ calls! {
     read rule.check_rule(CheckRuleRequest) -> CheckRuleResponse within CALL_TIME_MAX;
     /// Answers an escalation, as a person.
     write escalation.answer_escalation(AnswerEscalationRequest) -> AnswerEscalationResponse within CALL_TIME_MAX;
+    /// Says something in the room.
+    write room.say(SayRequest) -> SayResponse within CALL_TIME_MAX;
+    /// Gives a verdict on another's claim.
+    write room.judge_claim(JudgeClaimRequest) -> JudgeClaimResponse within CALL_TIME_MAX;
+    /// A page of the transcript.
+    read room.list_transcript(ListTranscriptRequest) -> ListTranscriptResponse within CALL_TIME_MAX;
     /// Opens the door for a while, as a person.
     write door.break_glass(BreakGlassRequest) -> BreakGlassResponse within CALL_TIME_MAX;
     /// Whether a completed circle holds a commit.
@@ -354,6 +361,11 @@ impl Client {
 
     fn listen_calls(&self) -> ListenServiceClient<Channeled> {
         ListenServiceClient::with_interceptor(self.channel.clone(), self.credential.clone())
+            .max_decoding_message_size(ANSWER_BYTES_MAX)
+    }
+
+    fn room(&self) -> RoomServiceClient<Channeled> {
+        RoomServiceClient::with_interceptor(self.channel.clone(), self.credential.clone())
             .max_decoding_message_size(ANSWER_BYTES_MAX)
     }
 

@@ -27,7 +27,7 @@ const ESCALATIONS_MAX: u32 = 1_000;
 pub(super) type Answered = Result<Response, Response>;
 
 /// An answer that says `ok`.
-fn done(value: Value) -> Response {
+pub(super) fn done(value: Value) -> Response {
     let mut out = Map::from_iter([("ok".to_owned(), Value::Bool(true))]);
     if let Value::Object(members) = value {
         out.extend(members);
@@ -53,7 +53,7 @@ pub(super) fn told(status: StatusCode, code: &str, message: &str, remedy: &str) 
 
 /// A service's no.
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
-fn refused(status: Status) -> Response {
+pub(super) fn refused(status: Status) -> Response {
     let code = StatusCode::from_u16(http_status(&status)).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     match rejection_of(&status) {
         Some(rejection) => {
@@ -78,7 +78,7 @@ pub(super) fn token(shared: &Shared, headers: &HeaderMap) -> Result<Token, Respo
     })
 }
 
-fn caller(shared: &Shared, headers: &HeaderMap) -> Result<Caller, Response> {
+pub(super) fn caller(shared: &Shared, headers: &HeaderMap) -> Result<Caller, Response> {
     Ok(Caller::of(&shared.services, &token(shared, headers)?))
 }
 
@@ -333,6 +333,44 @@ pub(super) async fn act(
                 caller.escalation().escalate(caller.asks(asked)).await.map_err(refused)?.into_inner();
             told(&answer.woke, answer.sequence, json!({ "escalation": answer.escalation }))
         }
+        "say" => {
+            let asked = proto::SayRequest {
+                request_id,
+                text: text("text"),
+                about: text("about"),
+                reply: text("reply"),
+                ..Default::default()
+            };
+            let answer = caller.room().say(caller.asks(asked)).await.map_err(refused)?.into_inner();
+            told(
+                &answer.woke,
+                answer.sequence,
+                json!({
+                    "message": answer.message,
+                    "mentions": answer.mentions,
+                    "chain": { "root": answer.root, "length": answer.length, "ended": answer.ended },
+                    "called_out": answer.called_out,
+                }),
+            )
+        }
+        "verdict" => {
+            let verdict = match given.text("verdict") {
+                "supported" => proto::Verdict::Supported,
+                "refuted" => proto::Verdict::Refuted,
+                "unverifiable" => proto::Verdict::Unverifiable,
+                _ => proto::Verdict::Unspecified,
+            };
+            let evidence = Some(proto::Evidence { at: given.texts("at"), ran: Vec::new() });
+            let (message, text) = (text("message"), text("text"));
+            let asked =
+                proto::JudgeClaimRequest { request_id, message, verdict: verdict.into(), text, evidence };
+            let answer = caller.room().judge_claim(caller.asks(asked)).await.map_err(refused)?.into_inner();
+            told(
+                &answer.woke,
+                answer.sequence,
+                json!({ "message": answer.message, "called_out": answer.called_out }),
+            )
+        }
         "answer" => {
             let asked = proto::AnswerEscalationRequest {
                 request_id,
@@ -358,9 +396,9 @@ pub(super) fn number<N: std::str::FromStr + Default>(uri: &Uri, name: &str) -> N
 }
 
 /// The members of a JSON body.
-struct Fields(Map<String, Value>);
+pub(super) struct Fields(Map<String, Value>);
 
-fn fields(body: &Bytes) -> Result<Fields, Response> {
+pub(super) fn fields(body: &Bytes) -> Result<Fields, Response> {
     serde_json::from_slice(body).map(Fields).map_err(|_| {
         let message = "the body is no JSON object";
         told(StatusCode::BAD_REQUEST, "MALFORMED", message, "reload the page")
@@ -368,7 +406,7 @@ fn fields(body: &Bytes) -> Result<Fields, Response> {
 }
 
 impl Fields {
-    fn text(&self, name: &str) -> &str {
+    pub(super) fn text(&self, name: &str) -> &str {
         self.0.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 

@@ -23,6 +23,8 @@ const FILES: &[(&str, &str, &str)] = &[
     ("/board.js", JS, include_str!("assets/board.js")),
     ("/proposal.js", JS, include_str!("assets/proposal.js")),
     ("/diff.js", JS, include_str!("assets/diff.js")),
+    ("/room.js", JS, include_str!("assets/room.js")),
+    ("/roster.js", JS, include_str!("assets/roster.js")),
     ("/charter.js", JS, include_str!("assets/charter.js")),
 ];
 

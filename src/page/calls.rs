@@ -6,8 +6,10 @@ use tonic::{Code, Request, Status};
 
 use crate::coordinator::token::Token;
 use crate::wire::proto::escalation_service_client::EscalationServiceClient;
+use crate::wire::proto::listen_service_client::ListenServiceClient;
 use crate::wire::proto::log_service_client::LogServiceClient;
 use crate::wire::proto::review_service_client::ReviewServiceClient;
+use crate::wire::proto::room_service_client::RoomServiceClient;
 use crate::wire::proto::rule_service_client::RuleServiceClient;
 use crate::wire::status_code::{DETAILS_BYTES_ASKED_MAX, DETAILS_MAX};
 
@@ -46,6 +48,14 @@ impl Caller {
 
     pub(super) fn rule(&self) -> RuleServiceClient<Routes> {
         RuleServiceClient::new(self.services.clone()).max_decoding_message_size(ANSWER_BYTES_MAX)
+    }
+
+    pub(super) fn listen(&self) -> ListenServiceClient<Routes> {
+        ListenServiceClient::new(self.services.clone()).max_decoding_message_size(ANSWER_BYTES_MAX)
+    }
+
+    pub(super) fn room(&self) -> RoomServiceClient<Routes> {
+        RoomServiceClient::new(self.services.clone()).max_decoding_message_size(ANSWER_BYTES_MAX)
     }
 
     pub(super) fn log(&self) -> LogServiceClient<Routes> {

@@ -15,6 +15,7 @@ mod assets;
 mod calls;
 mod guard;
 pub mod link;
+mod room;
 mod stream;
 mod timeline;
 
@@ -135,6 +136,10 @@ fn router(shared: Arc<Shared>) -> Router {
         .route("/escalations", get(api::escalations))
         .route("/charter", get(api::charter))
         .route("/rules", get(api::rules))
+        .route("/roster", get(room::roster))
+        .route("/transcript", get(room::transcript))
+        .route("/mentions", post(room::mentions))
+        .route("/minutes/{name}", get(room::minutes))
         .route("/stream", get(stream::stream))
         .route("/do/{verb}", post(api::act))
         .fallback(api::unknown);

@@ -25,6 +25,7 @@ pub mod operator;
 mod pin;
 mod place;
 mod review;
+mod room;
 mod rule;
 mod shared;
 
@@ -63,6 +64,7 @@ use proto::listen_service_server::ListenServiceServer;
 use proto::log_service_server::LogServiceServer;
 use proto::page_service_server::PageServiceServer;
 use proto::review_service_server::ReviewServiceServer;
+use proto::room_service_server::RoomServiceServer;
 use proto::rule_service_server::RuleServiceServer;
 use shared::Shared;
 
@@ -391,6 +393,7 @@ const REVIEW: &str = "countersign.v1.ReviewService";
 const ARTIFACT: &str = "countersign.v1.ArtifactService";
 const ESCALATION: &str = "countersign.v1.EscalationService";
 const LISTEN: &str = "countersign.v1.ListenService";
+const ROOM: &str = "countersign.v1.RoomService";
 const RULE: &str = "countersign.v1.RuleService";
 const LOG: &str = "countersign.v1.LogService";
 const DOOR: &str = "countersign.v1.DoorService";
@@ -398,7 +401,7 @@ const PAGE: &str = "countersign.v1.PageService";
 const ADMIN: &str = "countersign.v1.AdminService";
 
 async fn set_health(health: &HealthReporter, status: ServingStatus) {
-    for service in ["", REVIEW, ARTIFACT, ESCALATION, LISTEN, RULE, LOG, DOOR, PAGE, ADMIN] {
+    for service in ["", REVIEW, ARTIFACT, ESCALATION, LISTEN, ROOM, RULE, LOG, DOOR, PAGE, ADMIN] {
         health.set_service_status(service, status).await;
     }
 }
@@ -411,6 +414,7 @@ fn routes(shared: &Arc<Shared>) -> (HealthReporter, Routes) {
     let artifact = ArtifactServiceServer::new(artifact::Artifact(shared.clone()));
     let escalation = EscalationServiceServer::new(escalation::Escalation(shared.clone()));
     let listen = ListenServiceServer::new(listen::Listen(shared.clone()));
+    let room = RoomServiceServer::new(room::Room(shared.clone()));
     let rule = RuleServiceServer::new(rule::Rules(shared.clone()));
     let log = LogServiceServer::new(log::Log(shared.clone()));
     let door = DoorServiceServer::new(door::Door(shared.clone()));
@@ -430,6 +434,7 @@ fn routes(shared: &Arc<Shared>) -> (HealthReporter, Routes) {
         .add_service(artifact.max_decoding_message_size(bounded))
         .add_service(escalation.max_decoding_message_size(bounded))
         .add_service(listen.max_decoding_message_size(bounded))
+        .add_service(room.max_decoding_message_size(bounded))
         .add_service(rule.max_decoding_message_size(bounded))
         .add_service(log.max_decoding_message_size(bounded))
         .add_service(door.max_decoding_message_size(bounded))

@@ -87,7 +87,7 @@ pub fn time(stamp: Option<&Timestamp>) -> Value {
 }
 
 /// Text, or null where it is empty.
-fn or_null(text: &str) -> Value {
+pub fn or_null(text: &str) -> Value {
     if text.is_empty() { Value::Null } else { text.into() }
 }
 
@@ -273,6 +273,42 @@ fn vote(vote: &proto::Vote) -> Value {
         "checked": vote.checked,
         "ran": vote.ran.iter().map(run).collect::<Value>(),
     })
+}
+
+/// What a check of a claim came to: `supported`, `refuted` or `unverifiable`.
+pub fn verdict(verdict: proto::Verdict) -> String {
+    word(verdict.as_str_name(), "VERDICT_")
+}
+
+/// An entry of the transcript.
+pub fn entry(entry: &proto::TranscriptEntry) -> Value {
+    let kind = word(entry.kind().as_str_name(), "ENTRY_KIND_");
+    let mut out = json!({
+        "id": entry.id,
+        "kind": kind,
+        "by": or_null(&entry.by),
+        "at": time(entry.at.as_ref()),
+        "text": entry.text,
+        "about": or_null(&entry.about),
+        "sequence": entry.sequence,
+    });
+    match entry.kind() {
+        proto::EntryKind::Message | proto::EntryKind::Claim => {
+            out["mentions"] = entry.mentions.clone().into();
+            out["reply"] = or_null(&entry.reply);
+            out["chain"] = json!({ "root": entry.root, "length": entry.length, "ended": entry.ended });
+        }
+        proto::EntryKind::Verdict => out["verdict"] = verdict(entry.verdict()).into(),
+        proto::EntryKind::Escalation => out["cause"] = entry.word.clone().into(),
+        proto::EntryKind::Decision => out["decision"] = or_null(&entry.word),
+        proto::EntryKind::CallOut => out["rule"] = entry.word.clone().into(),
+        proto::EntryKind::Unspecified => {}
+    }
+    if let Some(evidence) = &entry.evidence {
+        let ran: Value = evidence.ran.iter().map(run).collect();
+        out["evidence"] = json!({ "at": evidence.at, "ran": ran });
+    }
+    out
 }
 
 /// A file that a version changes.
@@ -462,6 +498,16 @@ pub fn attempt(attempt: &proto::Attempt) -> Value {
         "count": attempt.count,
         "at": attempt.at.as_ref().map(|at| time_of(at).to_string()),
         "message": attempt.message,
+    })
+}
+
+/// A member, and whether a wake reaches it now.
+pub fn member(entry: &proto::RosterEntry) -> Value {
+    json!({
+        "name": entry.name,
+        "presence": presence_name(entry.presence()),
+        "since": time(entry.since.as_ref()),
+        "owes": entry.owes,
     })
 }
 

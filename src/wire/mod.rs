@@ -11,6 +11,7 @@ pub mod json;
 pub mod listen;
 pub mod request;
 pub mod requirement;
+pub mod room;
 pub mod status;
 pub mod status_code;
 pub mod version;

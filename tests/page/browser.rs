@@ -5,11 +5,13 @@ use std::process::{Child, Command, Stdio};
 
 use countersign::server::{Options, PageAddr};
 use countersign::wire::proto;
+use countersign::wire::proto::listen_service_client::ListenServiceClient;
 use countersign::wire::proto::page_service_client::PageServiceClient;
+use countersign::wire::proto::room_service_client::RoomServiceClient;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::site::{Bearer, Site};
+use crate::site::{Authorized, Bearer, Site};
 
 /// How long something may take to be seen, in milliseconds. What takes longer isn't live.
 const SEEN_WITHIN: u32 = 30_000;
@@ -50,10 +52,23 @@ impl Room {
         format!("http://{}", self.site.running.as_ref().unwrap().page().unwrap())
     }
 
+    fn bearer(&self, member: &str) -> Bearer {
+        Bearer::of(self.site.tokens[member].expose())
+    }
+
+    /// What a member waits with.
+    pub fn listener(&self, member: &str) -> ListenServiceClient<Authorized> {
+        ListenServiceClient::with_interceptor(self.site.channel(), self.bearer(member))
+    }
+
+    /// What a member speaks with.
+    pub fn speaker(&self, member: &str) -> RoomServiceClient<Authorized> {
+        RoomServiceClient::with_interceptor(self.site.channel(), self.bearer(member))
+    }
+
     /// A link that signs the member in.
     pub async fn link(&self, member: &str) -> String {
-        let bearer = Bearer::of(self.site.tokens[member].expose());
-        let mut client = PageServiceClient::with_interceptor(self.site.channel(), bearer);
+        let mut client = PageServiceClient::with_interceptor(self.site.channel(), self.bearer(member));
         client.open_page(proto::OpenPageRequest {}).await.unwrap().into_inner().link
     }
 }

@@ -92,12 +92,55 @@ async fn a_person_sees_who_holds_the_ball_and_answers_what_waits() {
     room.site.member("arch").approve(&second).await.unwrap();
     browser.keys("gp").await;
     browser
-        .until("document.querySelector('.state.accepted .card').textContent.includes('sec security approved')")
+        .until(
+            "document.querySelector('.state.accepted .card').textContent.includes('sec security approved')",
+        )
         .await;
     assert_eq!(browser.run("return window.unbroken").await, true);
     browser.keys("gc").await;
     browser.sees("sec reviews app security").await;
     assert_eq!(browser.run("return document.querySelectorAll('svg.graph').length").await, 2);
+
+    // A mention: whom it will wake is said before, and whom it woke after. Words that name nobody here go nowhere.
+    browser.keys("gr").await;
+    browser.sees("It will wake nobody.").await;
+    browser.click("[data-do=mention][data-name=arch]").await;
+    browser.sees("It will be stored for arch").await;
+    browser.click("[data-do=mention][data-name=arch]").await;
+    browser.sees("It will wake nobody.").await;
+    browser.click("[data-do=mention][data-name=sec]").await;
+    browser.until("document.querySelector('[data-do=mention][data-name=sec]').ariaPressed === 'true'").await;
+    browser.keys("is it safe now?").await;
+    assert_eq!(browser.run("return document.activeElement.value").await, "@sec is it safe now?");
+    browser.click(".compose .buttons button:not([type])").await;
+    browser
+        .until("document.getElementById('told-room').textContent.startsWith('m1 is said. Stored for sec')")
+        .await;
+    browser.until("document.querySelector('.transcript').textContent.includes('@sec is it safe now?')").await;
+    browser.keys("@nobdy hello").await;
+    browser.sees("Nobody here is called nobdy.").await;
+
+    // Who listens is seen to, and woken.
+    let mut sec = room.listener("sec");
+    let mut heard =
+        sec.listen(proto::ListenRequest { stays: true, ..Default::default() }).await.unwrap().into_inner();
+    heard.message().await.unwrap();
+    browser.run("location.hash = '#/roster'").await;
+    browser.sees("listening: a wake reaches it now").await;
+    browser.sees("1 of them can hear now").await;
+
+    // The minutes have every word.
+    browser.keys("gr").await;
+    browser.run("URL.createObjectURL = (blob) => { window.kept = blob; return 'about:blank'; }").await;
+    browser.click("form[data-do=minutes] button").await;
+    browser
+        .until("document.getElementById('said').textContent === 'The minutes of implement are downloaded.'")
+        .await;
+    let minutes = browser.run_until_done("window.kept.text().then(done)").await;
+    let minutes = minutes.as_str().unwrap();
+    for words in ["It overflows on long input.", "is it safe now?", "We do."] {
+        assert!(minutes.contains(words), "{words} is not in {minutes}");
+    }
 
     // Signed out, the tab holds nothing any more, and the server takes its token no longer.
     let token = browser.run("return sessionStorage.getItem('countersign-token')").await;

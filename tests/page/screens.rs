@@ -7,10 +7,12 @@ use countersign::wire::proto;
 use crate::browser::{Browser, Room};
 
 /// The views, and what each shows once it is there.
-pub const VIEWS: [(&str, &str); 4] = [
+pub const VIEWS: [(&str, &str); 6] = [
     ("#/now", "Who owes what"),
     ("#/proposals", "Under review"),
     ("#/proposals/parser", "Answered with version 2"),
+    ("#/room", "the width is a usize now"),
+    ("#/roster", "keeps the design whole"),
     ("#/charter", "Who reviews whom"),
 ];
 
@@ -94,6 +96,20 @@ pub async fn busy() -> Room {
         ..Default::default()
     };
     arch.escalation.escalate(asked).await.unwrap();
+    let claim = proto::SayRequest {
+        text: "@sec the width is a usize now: please look again.".to_owned(),
+        about: "parser".to_owned(),
+        claim: Some(proto::Evidence {
+            at: vec!["src/parser.rs:2".to_owned()],
+            ran: vec![proto::Run {
+                command: "cargo test huge_input".to_owned(),
+                exit: Some(0),
+                output: None,
+            }],
+        }),
+        ..Default::default()
+    };
+    room.speaker("app").say(claim).await.unwrap();
     room.site.clock.advance(Span(3 * 60 * 1_000_000));
     room
 }
@@ -104,7 +120,7 @@ async fn screens_of_the_main_views() {
     let browser = Browser::start().await;
     browser.goto(&room.link("dana").await).await;
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/page");
-    let names = ["now", "proposals", "proposal", "charter"];
+    let names = ["now", "proposals", "proposal", "room", "roster", "charter"];
     for ((hash, shows), name) in VIEWS.into_iter().zip(names) {
         browser.run(&format!("location.hash = '{hash}'")).await;
         browser.sees(shows).await;

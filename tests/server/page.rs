@@ -75,7 +75,7 @@ fn json(answer: &str) -> Value {
     serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
-const READS: [&str; 8] = [
+const READS: [&str; 11] = [
     "/api/status",
     "/api/proposals/parser",
     "/api/proposals/parser/explain",
@@ -83,10 +83,14 @@ const READS: [&str; 8] = [
     "/api/escalations",
     "/api/charter",
     "/api/rules",
+    "/api/roster",
+    "/api/transcript",
+    "/api/minutes/implement",
     "/api/stream?after=0",
 ];
 
-const WRITES: [&str; 3] = ["/api/do/escalate", "/api/do/answer", "/api/sign-out"];
+const WRITES: [&str; 5] =
+    ["/api/do/escalate", "/api/do/answer", "/api/do/say", "/api/mentions", "/api/sign-out"];
 
 #[tokio::test]
 async fn without_a_token_nothing_of_a_team_is_reached() {

@@ -23,7 +23,7 @@
 //! `--file PATH=TEXT` and `--delete PATH` (a fresh text in `src/NAME.rs` where none is given),
 //! `--author EMAIL`, `--co-author EMAIL` and `--empty`; a reference `parser@1` is made exact, unless it
 //! carries digits itself; `confirm implement` confirms what this member last saw in `status`; `called-out` lists
-//! what the log says was called out; `try RULE` tries a candidate of tests/plays/charters/candidates.
+//! what the log says was called out; `transcript` what was said, with what came of it; `try RULE` tries a candidate of tests/plays/charters/candidates.
 //! The rules of the folder that a charter names stand beside it in tests/plays/charters.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -137,6 +137,24 @@ pub enum Act {
         reviewer: Option<String>,
         reason: String,
     },
+    Say {
+        text: String,
+        to: Vec<String>,
+        reply: Option<String>,
+        about: Option<String>,
+        /// The places and the commands of a claim.
+        claim: Option<(Vec<String>, Vec<Ran>)>,
+        request: Option<String>,
+    },
+    Verdict {
+        message: String,
+        verdict: String,
+        text: String,
+        at: Vec<String>,
+        ran: Vec<Ran>,
+    },
+    /// The room's record.
+    Transcript,
 }
 
 /// What a member gets to see.
@@ -155,6 +173,9 @@ pub enum Seen {
     CalledOut { lines: Vec<String> },
     Escalated { id: String },
     Answered { id: String },
+    Said { id: String, ended: bool, escalation: Option<String>, woke: Vec<String> },
+    Judged { id: String, verdict: String },
+    Transcript { lines: Vec<String> },
     Adopted { revision: u32 },
     Refused { violations: Vec<Refusal> },
 }
@@ -527,6 +548,25 @@ impl<S: Stage> Troupe<S> {
                 reviewer: args.one("reviewer"),
                 reason: args.one("reason").unwrap_or_default(),
             },
+            "say" => {
+                let (claim, ran) = (args.flag("claim"), args.runs("ran"));
+                Act::Say {
+                    text: args.positional(),
+                    to: args.all("to"),
+                    reply: args.one("reply"),
+                    about: args.one("about"),
+                    claim: claim.then(|| (args.all("at"), ran)),
+                    request: args.one("request-id"),
+                }
+            }
+            "verdict" => Act::Verdict {
+                message: args.positional(),
+                verdict: args.positional(),
+                text: args.positional(),
+                ran: args.runs("ran"),
+                at: args.all("at"),
+            },
+            "transcript" => Act::Transcript,
             verb => panic!("no play knows how to {verb}"),
         };
         args.finish();
@@ -584,7 +624,7 @@ struct Args {
 }
 
 impl Args {
-    const FLAGS: [&'static str; 2] = ["mistaken", "empty"];
+    const FLAGS: [&'static str; 3] = ["mistaken", "empty", "claim"];
 
     fn of(words: &[String]) -> Self {
         let mut args = Self { verb: words[0].clone(), positional: Vec::new(), options: Vec::new() };
@@ -688,11 +728,12 @@ fn version_of(reference: &str) -> Option<u32> {
     reference.split_once('@')?.1.split(':').next()?.parse().ok()
 }
 
-/// Whether somebody owes something, or a cooldown will make it so, wherever something is open.
+/// Whether somebody owes something that is more than an answer in the room, or a cooldown will make it so, wherever something is open.
 fn somebody_owes(standing: &Standing) -> bool {
     let open = standing.circles.iter().any(|(_, _, state, _)| state == "open");
     let cooling = standing.proposals.iter().any(|(_, _, state, ..)| state == "withdrawn");
-    !open || cooling || !standing.obligations.is_empty()
+    let owed = standing.obligations.iter().any(|(_, kind, ..)| kind != "answer");
+    !open || cooling || owed
 }
 
 /// The words of a command that an obligation names, as a play says it.
@@ -704,6 +745,7 @@ fn obeyed(command: &str) -> Vec<String> {
     let said = command
         .replace("=TEXT", "=done")
         .replace(" TEXT", " done")
+        .replace(" VERDICT", " unverifiable")
         .replace("--ran CMD", "--ran 'cargo test'");
     words(
         &said

@@ -5,6 +5,8 @@ import { charter } from "./charter.js";
 import { el, morph, values } from "./dom.js";
 import { now } from "./now.js";
 import { proposal } from "./proposal.js";
+import { ENTRIES_MAX, room, toggled } from "./room.js";
+import { roster } from "./roster.js";
 import { Refused, act, follow, get, post, token } from "./server.js";
 import { counted, listed, setClock, tick } from "./words.js";
 
@@ -14,10 +16,12 @@ const PAUSE = 150;
 const VIEWS = [
   { name: "now", title: "Now", key: "n", draw: now },
   { name: "proposals", title: "Proposals", key: "p", draw: (state) => (state.view.name ? proposal(state) : board(state)) },
+  { name: "room", title: "Room", key: "r", draw: room },
+  { name: "roster", title: "Roster", key: "o", draw: roster },
   { name: "charter", title: "Charter", key: "c", draw: charter },
 ];
 
-const state = { view: { view: "now" }, status: null, members: [], me: null, person: false, filter: "", told: {} };
+const state = { view: { view: "now" }, status: null, members: [], me: null, person: false, filter: "", search: "", draft: "", named: [], reply: null, told: {} };
 const main = document.getElementById("main");
 const nav = document.getElementById("views");
 
@@ -68,6 +72,8 @@ async function refresh() {
   state.me = status.member;
   if (state.members.length === 0 || viewed.view === "charter") await readCharter();
   if (viewed.name) await readProposal(viewed.name);
+  if (viewed.view === "room") await readRoom();
+  if (["room", "roster"].includes(viewed.view)) state.roster = (await get("roster")).members;
   if (viewed === state.view) draw();
 }
 
@@ -89,6 +95,17 @@ async function readProposal(name) {
     if (!(why instanceof Refused) || why.status === 401) throw why;
     Object.assign(state, { record: null, missing: `${why.message}.` });
   }
+}
+
+/** The newest page, joined with the older ones that were asked for. */
+async function readRoom() {
+  const page = await get("transcript");
+  const from = page.messages[0]?.sequence ?? 0;
+  const older = (state.entries ?? []).filter((entry) => entry.sequence < from);
+  // Where more came at once than a page holds, what is between isn't known.
+  const joins = (state.entries ?? []).some((entry) => entry.sequence >= from);
+  state.entries = [...(joins ? older : []), ...page.messages].slice(-ENTRIES_MAX);
+  if (!joins || older.length === 0) state.earlier = page.earlier;
 }
 
 // Kept fresh ----------------------------------------------------------------------------------
@@ -209,6 +226,23 @@ const FORMS = {
     doing("told-proposal", "overrule", { objection: form.dataset.id, reason }, (answer) => `${answer.objection} is overruled.`),
   mistaken: (form, { reason }) =>
     doing("told-proposal", "resolve", { objection: form.dataset.id, mistaken: true, reason }, (answer) => `${answer.objection} is closed.`),
+  async say(form, { text, about }) {
+    const done = await doing("told-room", "say", { text, about, reply: state.reply ?? "" }, (answer) => `${answer.message} is said.`);
+    if (!done) return;
+    form.reset();
+    Object.assign(state, { draft: "", named: [], reply: null });
+    draw();
+    document.getElementById("say")?.focus();
+  },
+  verdict: (form, { verdict, text }) =>
+    doing("told-room", "verdict", { message: form.dataset.id, verdict, text }, (answer) => `${answer.message} is ${verdict}.`),
+  async minutes(form, { name }) {
+    const { minutes } = await get(`minutes/${encodeURIComponent(name)}`);
+    const link = el("a", { download: `${name}-minutes.md`, href: URL.createObjectURL(new Blob([minutes], { type: "text/markdown" })) });
+    link.click();
+    URL.revokeObjectURL(link.href);
+    say("said", `The minutes of ${name} are downloaded.`);
+  },
   async diff(form, { from, to, since }) {
     const base = Number(since ?? from);
     const subject = `${form.dataset.name}@${since ? state.record.version : to}`;
@@ -233,6 +267,23 @@ const CLICKS = {
     state.revision = await get(`charter?revision=${number}`);
     draw();
   },
+  mention({ name }) {
+    const field = document.getElementById("say");
+    field.value = toggled(field.value, name);
+    written(field.value);
+    field.focus();
+  },
+  reply({ id }) {
+    state.reply = id || null;
+    draw();
+    document.getElementById("say").focus();
+  },
+  async earlier() {
+    const page = await get(`transcript?before=${state.entries[0]?.sequence ?? 0}`);
+    state.entries = [...page.messages, ...state.entries].slice(0, ENTRIES_MAX);
+    state.earlier = page.earlier;
+    draw();
+  },
   async out() {
     await post("sign-out", {}).catch(() => null);
     leave("You signed out.");
@@ -252,9 +303,20 @@ document.addEventListener("click", (event) => {
   if (button) CLICKS[button.dataset.do]?.(button.dataset);
 });
 
+/** What is being written: whom it would wake is the server's to say. */
+async function written(text) {
+  state.draft = text;
+  const { names } = text.includes("@") ? await post("mentions", { text }) : { names: [] };
+  if (state.draft !== text) return;
+  state.named = names;
+  draw();
+}
+
 document.addEventListener("input", (event) => {
-  if (event.target.dataset.input === "filter") {
-    state.filter = event.target.value;
+  const { input } = event.target.dataset;
+  if (input === "draft") written(event.target.value).catch(() => {});
+  else if (input) {
+    state[input] = event.target.value;
     draw();
   }
 });
@@ -341,6 +403,10 @@ async function enter() {
 }
 
 setInterval(() => tick(main), 1000);
+// Who can hear is no event, and stands in no log.
+setInterval(() => {
+  if (token.get() && state.status && ["room", "roster"].includes(state.view.view) && !document.hidden) look();
+}, 1000);
 
 if (location.hash.startsWith("#in=")) enter();
 else {

@@ -4,37 +4,44 @@ import { el } from "./dom.js";
 import { told } from "./now.js";
 import { ago, listed, subject, who } from "./words.js";
 
-/** Entries that are drawn; older ones are fetched when they are asked for, and then take the place of newer ones. */
-export const ENTRIES_MAX = 300;
+/** Entries that are kept at once. */
+export const ENTRIES_MAX = 400;
 
-const NAMED = /(^|[^a-z0-9._/-])@([a-z0-9][a-z0-9-]*)/g;
+/** Members that can be mentioned. */
+const mentionable = (state) =>
+  state.members.filter((member) => member.name !== state.me && member.kind !== "referee").map((member) => member.name);
 
-/** Whom a text mentions, of those who are here. */
-export function mentions(text, state) {
-  const named = new Set([...text.matchAll(NAMED)].map((found) => found[2]));
-  const all = state.members.filter((member) => member.name !== state.me && member.kind !== "referee").map((member) => member.name);
-  return named.has("all") ? all : all.filter((name) => named.has(name));
+/** Puts a mention into a text, or takes it out again. */
+export function toggled(text, name) {
+  const there = new RegExp(`(^|\\s)@${name}(?![a-z0-9_-])`);
+  return there.test(text) ? text.replace(there, "").trimStart() : `${text}${text === "" || /\s$/.test(text) ? "" : " "}@${name} `;
 }
 
 export function room(state) {
   const wanted = state.search.toLowerCase();
   const entries = (state.entries ?? []).filter((entry) =>
     `${entry.id} ${entry.by ?? ""} ${entry.text} ${entry.about ?? ""}`.toLowerCase().includes(wanted));
+  const phases = [...new Set(state.status.circles.map((circle) => circle.phase))];
   return [
     el("div", { class: "head" }, el("h1", {}, "Room"),
-      el("button", { type: "button", "data-do": "minutes" }, "Download the minutes"),
+      el("form", { class: "row", "data-do": "minutes" },
+        el("label", { for: "minutes" }, "Minutes of"),
+        el("select", { id: "minutes", name: "name" }, phases.map((name) => el("option", { value: name }, name))),
+        el("button", {}, "Download")),
       el("label", { class: "filter" }, "Search ", el("input", { type: "search", id: "search", "data-input": "search", autocomplete: "off" }))),
     compose(state),
     el("section", { "aria-label": "Transcript", "data-key": "transcript" },
       state.earlier > 0 && el("button", { type: "button", "data-do": "earlier" }, `Show earlier ones (${state.earlier})`),
-      entries.length === 0 && el("p", { class: "meta" }, wanted ? "Nothing that is shown says that." : "Nothing was said yet."),
+      entries.length === 0 && el("p", { class: "meta" }, wanted ? "Nothing of what is shown says that." : "Nothing was said yet."),
       el("ol", { class: "transcript" }, [...entries].reverse().map((entry) => line(entry, state)))),
   ];
 }
 
 /** Before the words are sent: whom they wake. After: whom they woke. */
 function compose(state) {
-  const named = mentions(state.draft, state);
+  // As the server reads it, so that what is shown is what will be.
+  const named = state.named.includes("all") ? mentionable(state) : state.named.filter((name) => name !== state.me);
+  const strange = named.filter((name) => !mentionable(state).includes(name));
   const presence = new Map((state.roster ?? []).map((entry) => [entry.name, entry.presence]));
   const hears = named.filter((name) => presence.get(name) === "listening");
   const away = named.filter((name) => !hears.includes(name)).map((name) => `${name} (${presence.get(name) ?? "not known"})`);
@@ -42,12 +49,13 @@ function compose(state) {
     el("label", { for: "say" }, "Say something"),
     el("textarea", { id: "say", name: "text", rows: "3", required: true, "data-input": "draft", "aria-describedby": "wakes told-room" }),
     el("p", { class: "buttons", role: "group", "aria-label": "Mention" },
-      [...state.members.filter((member) => member.name !== state.me && member.kind !== "referee").map((member) => member.name), "all"].map((name) =>
+      [...mentionable(state), "all"].map((name) =>
         el("button", { type: "button", "data-do": "mention", "data-name": name, "data-key": name,
-          "aria-pressed": (name === "all" ? state.draft.includes("@all") : named.includes(name)) ? "true" : "false" }, `@${name}`))),
+          "aria-pressed": state.named.includes(name) ? "true" : "false" }, `@${name}`))),
     el("p", { id: "wakes", class: "meta" }, named.length === 0
       ? "It will wake nobody."
-      : [hears.length > 0 && `It will wake ${listed(hears)}. `, away.length > 0 && `It will be stored for ${listed(away)}.`]),
+      : strange.length > 0 ? `Nobody here is called ${listed(strange)}.` : [hears.length > 0 && `It will wake ${listed(hears)}. `, away.length > 0 && `It will be stored for ${listed(away)}.`]),
+    state.reply && el("p", { class: "meta" }, `It answers ${state.reply}. `, el("button", { type: "button", "data-do": "reply", "data-id": "" }, "It doesn't")),
     el("label", { for: "about" }, "About"),
     el("select", { id: "about", name: "about" }, el("option", { value: "" }, "nothing in particular"),
       state.status.proposals.map((one) => el("option", { value: one.name }, one.name))),
@@ -68,7 +76,8 @@ function line(entry, state) {
     el("p", {}, entry.by && who(entry.by, state), " ", head, " ",
       ["message", "claim"].includes(entry.kind) && el("code", { class: "meta" }, entry.id),
       entry.about && [el("span", { class: "meta" }, " about "), subject(entry.about, state)],
-      " ", el("span", { class: "meta" }, ago(entry.at, " ago"))),
+      " ", el("span", { class: "meta" }, ago(entry.at, " ago")),
+      entry.kind === "message" && [" ", el("button", { type: "button", class: "plain", "data-do": "reply", "data-id": entry.id, "aria-label": `Answer ${entry.id}` }, "answer")]),
     entry.text && el("p", { class: "words" }, entry.text),
     entry.mentions?.length > 0 && el("p", { class: "meta" }, "to ", entry.mentions.map((name, at) => [at > 0 && ", ", who(name, state)])),
     entry.chain?.ended && el("p", { class: "bad" }, "The chain of mentions is at its end: nobody owes an answer to this."),
@@ -76,7 +85,7 @@ function line(entry, state) {
       entry.evidence.ran.map((ran) => el("details", {}, el("summary", {}, "ran ", el("code", {}, ran.command), ran.exit === null ? "" : ` → exit ${ran.exit}`),
         ran.output ? el("pre", { tabindex: "0" }, ran.output) : "Its output was not kept."))),
     entry.kind === "claim" && entry.by !== state.me && !(state.entries ?? []).some((one) => one.kind === "verdict" && one.id === entry.id) &&
-      el("form", { class: "row", "data-do": "judge", "data-id": entry.id },
+      el("form", { class: "row", "data-do": "verdict", "data-id": entry.id },
         el("label", { for: `judge-${entry.id}` }, "How you checked it"),
         el("input", { id: `judge-${entry.id}`, name: "text", autocomplete: "off" }),
         ["supported", "refuted", "unverifiable"].map((verdict) => el("button", { name: "verdict", value: verdict, "data-key": verdict }, verdict))));
