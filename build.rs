@@ -6,8 +6,19 @@ use std::{env, fs};
 
 use prost::Message;
 
-const PROTOS: [&str; 9] =
-    ["resources", "review", "artifact", "escalation", "listen", "rule", "log", "door", "admin"];
+const PROTOS: [&str; 11] = [
+    "resources",
+    "review",
+    "artifact",
+    "escalation",
+    "listen",
+    "room",
+    "rule",
+    "log",
+    "door",
+    "admin",
+    "page",
+];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=proto");

@@ -221,7 +221,7 @@ impl Teams {
         }
         let listen = "127.0.0.1:0".parse().expect("an address");
         let clock = Arc::new(SystemClock::start());
-        let options = server::Options { home, listen, tls: None, clock };
+        let options = server::Options { home, listen, tls: None, page: None, clock };
         let running = server::start(options).await.expect("the server starts");
         let channels = connect(running.addr()).await;
         let mut reviewers = Vec::new();

@@ -43,7 +43,7 @@ fn main() {
         }
         let listen = "127.0.0.1:0".parse().expect("an address");
         let clock = Arc::new(SystemClock::start());
-        let running = server::start(server::Options { home, listen, tls: None, clock }).await;
+        let running = server::start(server::Options { home, listen, tls: None, page: None, clock }).await;
         (running.expect("the server starts"), echo::start().await)
     });
     let files = folder.path().join("work");

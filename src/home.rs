@@ -90,12 +90,15 @@ pub struct ServerFile {
     pub pid: u32,
     /// Since when, as RFC 3339 in UTC.
     pub started_at: String,
+    /// Where the room page is, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<SocketAddr>,
 }
 
 impl ServerFile {
     /// For this process.
-    pub fn of_this_process(addr: SocketAddr, started_at: Time) -> Self {
-        Self { addr, pid: std::process::id(), started_at: started_at.to_string() }
+    pub fn of_this_process(addr: SocketAddr, page: Option<SocketAddr>, started_at: Time) -> Self {
+        Self { addr, pid: std::process::id(), started_at: started_at.to_string(), page }
     }
 }
 
@@ -210,7 +213,7 @@ impl Home {
 
     /// Says where the server listens, in one step: whoever reads it sees all of it or nothing.
     pub fn write_server(&self, server: &ServerFile) -> Result<(), HomeFault> {
-        let text = serde_json::to_string(server).expect("three plain fields have a JSON form");
+        let text = serde_json::to_string(server).expect("four plain fields have a JSON form");
         write_private(&self.server_file(), format!("{text}\n").as_bytes())
     }
 
@@ -441,7 +444,7 @@ mod tests {
         let home = Home::create(folder.path().join("home")).unwrap();
         assert_eq!(home.read_server(), None);
         let addr = "127.0.0.1:4170".parse().unwrap();
-        let ours = ServerFile::of_this_process(addr, Time(0));
+        let ours = ServerFile::of_this_process(addr, None, Time(0));
         home.write_server(&ours).unwrap();
         assert_eq!((home.read_server(), mode(&home.server_file())), (Some(ours.clone()), 0o600));
         let theirs = ServerFile { pid: ours.pid + 1, ..ours.clone() };

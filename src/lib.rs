@@ -11,6 +11,7 @@
 //! - [`home`]: the folder of a server, and who may read what in it.
 //! - [`notify`]: persons are told of escalations: webhooks, commands.
 //! - [`wire`]: the only module that knows protobuf.
+//! - [`page`]: the room page: what a browser gets.
 //! - [`server`], [`client`], [`cli`]: they translate, and hold no rules.
 
 #![warn(clippy::unwrap_used)]
@@ -23,6 +24,7 @@ pub mod door;
 pub mod home;
 pub mod judge;
 pub mod notify;
+pub mod page;
 pub mod protocol;
 pub mod server;
 pub mod store;

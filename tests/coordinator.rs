@@ -101,6 +101,10 @@ impl<W: Writer> Writer for Gated<W> {
     fn revoke_credentials(&mut self, team: &TeamName, member: &MemberName, at: Time) -> Result<usize, Fault> {
         self.inner.revoke_credentials(team, member, at)
     }
+
+    fn revoke_credential(&mut self, hash: &Digest, at: Time) -> Result<bool, Fault> {
+        self.inner.revoke_credential(hash, at)
+    }
 }
 
 struct Gate {

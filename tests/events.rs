@@ -23,6 +23,7 @@ use countersign::protocol::review::{
     Confirmed, CountedApproval, DeliverableDropped, DissentCalled, Noted, Objected, ObjectionClosed,
     ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused, ReviewerReplaced, Run, VersionRead, Withdrawn,
 };
+use countersign::protocol::room::{ClaimJudged, Evidence, Said, Verdict};
 use countersign::protocol::rule::OwnRule;
 use countersign::protocol::{Answer, CharterAdopted, Event, ObligationKind, PhaseOpened, charter};
 
@@ -132,6 +133,26 @@ fn every_event() -> Vec<Event> {
         proposal: Some(parser()),
         member: Some(member("sec")),
         ..Escalated::new(Cause::RoundLimit, "parser", "both sides' words".to_owned())
+    };
+    let said = Said {
+        id: "m2".parse().unwrap(),
+        by: member("sec"),
+        text: "@app it never allocates\n".to_owned(),
+        mentions: vec![member("app")],
+        about: Some("parser@1".to_owned()),
+        reply: Some("m1".parse().unwrap()),
+        claim: Some(Evidence { at: vec!["src/lexer.rs:80-140".parse().unwrap()], ran: vec![run()] }),
+        root: "m1".parse().unwrap(),
+        length: 2,
+        ended: false,
+    };
+    let judged = ClaimJudged {
+        message: "m2".parse().unwrap(),
+        by: member("app"),
+        verdict: Verdict::Refuted,
+        text: Some("it does in line 112".to_owned()),
+        at: vec!["src/lexer.rs:112".parse().unwrap()],
+        ran: vec![run()],
     };
     let overdue = Escalated {
         id: "e1".parse().unwrap(),
@@ -258,6 +279,11 @@ fn every_event() -> Vec<Event> {
         }
         .into(),
         EscalationSent { id: "e1".parse().unwrap(), level: 0, channel: "ops".to_owned() }.into(),
+        said.clone().into(),
+        Said { mentions: Vec::new(), about: None, reply: None, claim: None, ended: true, ..said }.into(),
+        judged.clone().into(),
+        ClaimJudged { verdict: Verdict::Unverifiable, text: None, at: Vec::new(), ran: Vec::new(), ..judged }
+            .into(),
         RecoveryFired {
             patch: Patch::DropStaleApproval,
             subject: "implement".to_owned(),
@@ -342,6 +368,23 @@ fn the_stored_form_of_each_answer_is_pinned() {
         },
         Answer::Escalated { escalation: "e1".parse().unwrap() },
         Answer::EscalationAnswered { escalation: "e1".parse().unwrap() },
+        Answer::Said {
+            message: "m9".parse().unwrap(),
+            mentions: vec![member("sec")],
+            root: "m1".parse().unwrap(),
+            length: 9,
+            ended: true,
+            escalation: Some("e1".parse().unwrap()),
+        },
+        Answer::Said {
+            message: "m1".parse().unwrap(),
+            mentions: Vec::new(),
+            root: "m1".parse().unwrap(),
+            length: 1,
+            ended: false,
+            escalation: None,
+        },
+        Answer::ClaimJudged { message: "m1".parse().unwrap(), verdict: Verdict::Supported },
         Answer::Recorded,
     ];
     let lines: Vec<String> = answers.iter().map(|answer| serde_json::to_string(answer).unwrap()).collect();

@@ -13,12 +13,13 @@ use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
 use countersign::protocol::deadline::ServerResumed;
 use countersign::protocol::delivery::Acknowledge;
 use countersign::protocol::escalation::{self, BreakGlass, Cause, Escalate, ReportSent};
-use countersign::protocol::name::{Actor, Digest, EscalationId, MemberName, Seq};
+use countersign::protocol::name::{Actor, Digest, EscalationId, MemberName, MessageId, Seq};
 use countersign::protocol::review::{
     Approve, Circle, CircleState, Confirm, Note, Object, Overrule, Proposal, Propose, PublishFailure, Read,
     ReadObjections, ReportCheck, ReportPublish, RequirementState, Resolve, Run, SETTLED_BY_STATE, VoteKind,
     Withdraw, plainly_met, requirement,
 };
+use countersign::protocol::room::{Evidence, JudgeClaim, Say, Verdict};
 use countersign::protocol::rule::Rule;
 use countersign::protocol::time::{Span, Time};
 use countersign::protocol::{Adopt, Command, Effect, Event, Team, adoption, charter};
@@ -67,6 +68,8 @@ verbs! {
     Command::AnswerEscalation(_) => "answer an escalation",
     Command::BreakGlass(_) => "break the glass",
     Command::Acknowledge(_) => "acknowledge a wake",
+    Command::Say(_) => "say",
+    Command::JudgeClaim(_) => "give a verdict",
     Command::ReportSent(_) => "report news as sent",
     Command::TimePassed => "time passes",
     Command::ResumeServer(_) => "a server is back",
@@ -334,6 +337,22 @@ impl Stage {
         line("the server is back", ":server", Command::ResumeServer(resumed));
         let (subject, text) = ("parser".to_owned(), "who decides?".to_owned());
         line("arch escalates", "arch", Command::Escalate(Escalate { subject, text }));
+        let say = |text: &str, reply: Option<u32>, claim: bool| {
+            Command::Say(Say {
+                text: text.to_owned(),
+                to: Vec::new(),
+                about: Some("parser".to_owned()),
+                reply: reply.map(MessageId),
+                claim: claim.then(Evidence::default),
+            })
+        };
+        line("sec claims", "sec", say("@arch it holds", None, true));
+        line("arch answers", "arch", say("it does", Some(1), false));
+        for (name, who) in [("arch gives a verdict", "arch"), ("sec gives a verdict", "sec")] {
+            let (message, verdict) = (MessageId(1), Verdict::Refuted);
+            let (text, evidence) = (String::new(), Evidence::default());
+            line(name, who, Command::JudgeClaim(JudgeClaim { message, verdict, text, evidence }));
+        }
         let (refs, reason) = (vec!["refs/heads/main".to_owned()], "the build is broken".to_owned());
         let glass = BreakGlass { refs, span: Span::seconds(60), once: true, reason };
         line("dana breaks the glass", "dana", Command::BreakGlass(glass));

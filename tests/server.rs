@@ -18,6 +18,8 @@ mod lifecycle;
 mod metrics;
 #[path = "server/notify.rs"]
 mod notify;
+#[path = "server/page.rs"]
+mod page;
 #[path = "server/refusals.rs"]
 mod refusals;
 #[path = "server/repository.rs"]

@@ -183,4 +183,9 @@ const CODES: &[&str] = &[
     "CONFIRM_BLOCKED",
     "DECISION_UNFIT",
     "ESCALATION_CLOSED",
+    "UNKNOWN_MEMBER",
+    "MEMBER_LEFT",
+    "NOT_A_CLAIM",
+    "OWN_CLAIM",
+    "ALREADY_JUDGED",
 ];

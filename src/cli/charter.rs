@@ -107,18 +107,7 @@ async fn show(revision: u32, global: &Global) -> Result<Answer, Failure> {
         let title = format!("own rule {}", visible(&rule.id));
         text.push_str(&Fence::fresh()?.around(&title, &rule.text));
     }
-    Ok(Answer::new(
-        json!({
-            "team": charter.team,
-            "revision": charter.revision,
-            "digest": charter.digest,
-            "text": charter.text,
-            "repository": charter.repository,
-            "rules": charter.rules.iter().map(|rule| json!({ "id": rule.id, "text": rule.text })).collect::<Vec<_>>(),
-            "diff": charter.changes,
-        }),
-        text,
-    ))
+    Ok(Answer::new(form::charter(&charter), text))
 }
 
 async fn difference(from: u32, to: u32, global: &Global) -> Result<Answer, Failure> {

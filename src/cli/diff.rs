@@ -4,9 +4,9 @@ use clap::Args;
 
 use super::failure::Failure;
 use super::output::Answer;
-use super::reading;
 use super::speaker::{Global, Speaker, Write};
 use super::text::Fence;
+use super::{json as form, reading};
 use crate::client::proto::DiffRequest;
 use crate::protocol::name::Subject;
 
@@ -40,7 +40,7 @@ impl Diff {
                 version.reference
             ));
         }
-        let mut json = reading::record(&shown);
+        let mut json = form::shown(&shown);
         json["from"] = from.into();
         json["diff"] = diff.text.into();
         json["truncated"] = diff.truncated.into();

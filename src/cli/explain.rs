@@ -1,13 +1,11 @@
 //! `countersign explain`: every requirement, with who can meet it.
 
-use clap::Args;
-use serde_json::{Value, json};
-
 use super::failure::Failure;
 use super::output::{Answer, visible};
 use super::speaker::{Global, Speaker};
 use super::{json as form, words};
 use crate::client::proto::{ExplainRequest, Requirement, RequirementState};
+use clap::Args;
 
 /// Shows every requirement of a proposal or a circle, who can meet it, and the next command.
 #[derive(Args, Debug)]
@@ -24,15 +22,7 @@ impl Explain {
         for requirement in &explained.requirements {
             text.push_str(&described(requirement));
         }
-        Ok(Answer::new(
-            json!({
-                "name": self.name,
-                "circle": explained.circle,
-                "requirements": explained.requirements.iter().map(form::requirement).collect::<Value>(),
-                "sequence": explained.sequence,
-            }),
-            text,
-        ))
+        Ok(Answer::new(form::explained(&self.name, &explained), text))
     }
 }
 

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::json;
-use crate::client::{self, UploadFailure, proto};
+pub use crate::client::json::Unmet;
+use crate::client::json::refusal;
+use crate::client::{self, UploadFailure};
 use crate::protocol::name::Malformed;
 use crate::protocol::rejection::{Fact, Violation};
 use crate::{artifact, store};
@@ -30,21 +31,6 @@ pub enum Exit {
     Superseded = 6,
     /// Nobody can say whether a write was stored.
     OutcomeUnknown = 7,
-}
-
-/// One unmet condition, with what can be done.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Unmet {
-    /// The stable code.
-    pub code: String,
-    /// What is wrong, in one sentence.
-    pub message: String,
-    /// The command that would work, or who can.
-    pub remedy: String,
-    /// The rule that denies; empty where it is no rule.
-    pub rule: String,
-    /// The operands of the sentence.
-    pub facts: Map<String, Value>,
 }
 
 /// Why a command ends otherwise than done.
@@ -117,38 +103,9 @@ impl Failure {
 
     /// As scripts read it: `code`, `message`, `facts` and `remedy` are those of the first condition.
     pub fn json(&self) -> Value {
-        let mut out = Map::new();
-        out.insert("ok".to_owned(), false.into());
-        if let Some(first) = self.unmet.first() {
-            out.insert("code".to_owned(), first.code.clone().into());
-            out.insert("message".to_owned(), first.message.clone().into());
-            out.insert("facts".to_owned(), first.facts.clone().into());
-            out.insert("remedy".to_owned(), first.remedy.clone().into());
-        }
-        if let Some(request_id) = &self.request_id {
-            out.insert("request_id".to_owned(), request_id.clone().into());
-        }
-        out.insert("violations".to_owned(), self.unmet.iter().map(Unmet::json).collect());
+        let mut out = refusal(&self.unmet, self.request_id.as_deref(), self.more);
         out.extend(self.found.iter().flat_map(|found| (**found).clone()));
-        if self.more > 0 {
-            out.insert("more".to_owned(), self.more.into());
-        }
         out.into()
-    }
-}
-
-impl Unmet {
-    fn json(&self) -> Value {
-        let mut out = json!({
-            "code": self.code,
-            "message": self.message,
-            "facts": self.facts,
-            "remedy": self.remedy,
-        });
-        if !self.rule.is_empty() {
-            out["rule"] = self.rule.clone().into();
-        }
-        out
     }
 }
 
@@ -199,18 +156,6 @@ impl From<client::Failure> for Failure {
             Client::Broken { code, .. } => {
                 Self::refused(&code, message, "the operator can look into the server's log")
             }
-        }
-    }
-}
-
-impl From<proto::Violation> for Unmet {
-    fn from(violation: proto::Violation) -> Self {
-        Self {
-            code: violation.code,
-            message: violation.message,
-            remedy: violation.remedy,
-            rule: violation.rule,
-            facts: violation.facts.into_iter().map(|(name, fact)| (name, json::fact(fact))).collect(),
         }
     }
 }
@@ -354,6 +299,7 @@ pub fn sentence(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::proto;
 
     #[test]
     fn each_way_to_end_has_its_number() {

@@ -6,10 +6,10 @@ use clap::Args;
 
 use super::failure::Failure;
 use super::output::Answer;
-use super::reading;
 use super::speaker::{Global, Speaker, Write};
 use super::text::Fence;
 use super::words;
+use super::{json as form, reading};
 use crate::artifact::folder::Extraction;
 use crate::artifact::repository::FETCHED_BYTES_MAX;
 use crate::artifact::{Entry, EntryKind};
@@ -49,7 +49,7 @@ impl Fetch {
             words::counted(bytes, "byte"),
             self.output.display()
         ));
-        let mut json = reading::record(&shown);
+        let mut json = form::shown(&shown);
         json["output"] = self.output.display().to_string().into();
         json["fetched"] = serde_json::json!({ "files": files, "bytes": bytes });
         let mut answer = Answer::new(json, text);

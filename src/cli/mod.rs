@@ -5,6 +5,7 @@
 //! for scripts, or in words in which the texts of others stand in fences.
 
 mod approve;
+mod brief;
 mod charter;
 mod check;
 mod clone;
@@ -21,14 +22,15 @@ mod harness;
 mod hook;
 mod init;
 mod integrate;
-mod json;
 mod listen;
 mod log;
 mod member;
+mod minutes;
 mod object;
 mod objections;
 mod operator;
 mod output;
+mod page;
 mod pages;
 mod place;
 mod propose;
@@ -38,12 +40,14 @@ mod remedies;
 mod resolve;
 mod roster;
 mod rules;
+mod say;
 mod serve;
 mod show;
 mod speaker;
 mod status;
 mod text;
 mod told;
+mod transcript;
 mod verify;
 mod withdraw;
 mod words;
@@ -54,7 +58,7 @@ use std::io;
 use clap::{CommandFactory, Parser, Subcommand};
 use tokio::runtime::Builder;
 
-use crate::client::sockets_allowed;
+use crate::client::{json, sockets_allowed};
 pub use failure::{Exit, Failure};
 pub use output::Answer;
 pub use pages::reference;
@@ -75,8 +79,8 @@ use speaker::Global;
     max_term_width = 100,
     after_help = "A producer:  propose, objections, check report, confirm, withdraw
 A reviewer:  show, diff, fetch, approve, object, note, resolve, confirm
-Everybody:   listen, status, explain, roster
-A person:    status, overrule, escalations answer
+Everybody:   listen, brief, status, explain, roster, say, verdict, transcript, minutes
+A person:    page, status, overrule, escalations answer
 An operator: init, serve, team add, member token, door, check --commit, verify, backup
 
 Exit codes: 0 done, 1 refused, 2 usage, 3 server not reachable, 4 timed out, 5 not authenticated,
@@ -100,14 +104,22 @@ Refused with CHARTER_REFUSED, RULE_REFUSED, HOME_TAKEN, TEAM_TAKEN, REPOSITORY_U
     #[command(after_help = "Examples:
   countersign serve
   countersign serve --listen 127.0.0.1:0
+  countersign serve --page 127.0.0.1:8080
 
-Where there is no home, one is made from charter.toml in the current folder; where there is no
+The room page is on this machine alone; for each person a link is printed that signs in once. Where there is no home, one is made from charter.toml in the current folder; where there is no
 such file either, a starter is written. One line says when it is ready. COUNTERSIGN_LOG filters
 its log, as in COUNTERSIGN_LOG=countersign=debug.
 
 Refused with HOME_HELD, HOME_UNUSABLE, LOG_DAMAGED, STORE_UNUSABLE, CANNOT_LISTEN, NOT_LOOPBACK,
 TLS_UNUSABLE, CHARTER_REFUSED, RULE_REFUSED.")]
     Serve(serve::Serve),
+
+    #[command(after_help = "Example:
+  countersign page --as dana
+
+What signs in stands behind the link's #: no browser sends it anywhere but to the page.
+Refused with PAGE_OFF, LINKS_MAX.")]
+    Page(page::Page),
 
     Team(init::Team),
 
@@ -281,6 +293,41 @@ Refused with UNKNOWN_SUBJECT, EMPTY_TEXT, TEXT_TOO_LARGE.")]
     Escalations(escalations::Escalations),
 
     #[command(after_help = "Examples:
+  countersign say --text-file - --to sec --about parser < question.md
+  countersign say '@sec does this hold for a 2 GiB input?' --about o3
+  countersign say --reply m12 'It does: see the test'
+  countersign say --claim 'The lexer never allocates' --at src/lexer.rs:80-140 --ran 'cargo test' --exit 0
+
+Refused with UNKNOWN_SUBJECT, UNKNOWN_MEMBER, MEMBER_LEFT, EMPTY_TEXT, TEXT_TOO_LARGE, SECRET_FOUND.")]
+    Say(say::Say),
+
+    #[command(after_help = "Examples:
+  countersign verdict m12 supported --ran 'cargo test lexer' --exit 0 --output @run.txt
+  countersign verdict m12 refuted 'It allocates in line 112' --at src/lexer.rs:112
+
+Refused with UNKNOWN_SUBJECT, NOT_A_CLAIM, OWN_CLAIM, ALREADY_JUDGED, TEXT_TOO_LARGE, SECRET_FOUND.")]
+    Verdict(say::Verdict),
+
+    #[command(after_help = "Examples:
+  countersign transcript
+  countersign transcript --from m12
+  countersign transcript --before 480 --limit 200
+
+Refused with UNKNOWN_SUBJECT.")]
+    Transcript(transcript::Transcript),
+
+    #[command(after_help = "Example:
+  countersign minutes implement > minutes.md
+
+Refused with UNKNOWN_SUBJECT, EVENT_UNREADABLE.")]
+    Minutes(minutes::Minutes),
+
+    #[command(after_help = "Examples:
+  countersign brief
+  countersign brief --paste --as sec")]
+    Brief(brief::Brief),
+
+    #[command(after_help = "Examples:
   countersign demo
   countersign demo --into played
 
@@ -388,6 +435,7 @@ async fn dispatch(command: Command, global: &Global) -> Result<Answer, Failure> 
     match command {
         Command::Init(init) => init.run(global).await,
         Command::Serve(serve) => Box::pin(serve.run(global)).await,
+        Command::Page(page) => page.run(global).await,
         Command::Team(team) => team.run(global).await,
         Command::Member(member) => member.run(global).await,
         Command::Propose(propose) => Box::pin(propose.run(global)).await,
@@ -415,6 +463,11 @@ async fn dispatch(command: Command, global: &Global) -> Result<Answer, Failure> 
         Command::Escalate(escalate) => escalate.run(global).await,
         Command::Rules(rules) => rules.run(global).await,
         Command::Escalations(escalations) => escalations.run(global).await,
+        Command::Say(say) => say.run(global).await,
+        Command::Verdict(verdict) => verdict.run(global).await,
+        Command::Transcript(transcript) => transcript.run(global).await,
+        Command::Minutes(minutes) => minutes.run(global).await,
+        Command::Brief(brief) => brief.run(global).await,
         Command::Demo(demo) => Box::pin(demo.run(global)).await,
         Command::Verify(_)
         | Command::Backup(_)

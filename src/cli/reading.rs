@@ -1,8 +1,6 @@
 //! What the three commands that show a version have in common: its record, and what it tells this
 //! clone.
 
-use serde_json::{Value, json};
-
 use super::failure::Failure;
 use super::output::{Answer, visible};
 use super::speaker::Speaker;
@@ -37,16 +35,6 @@ pub async fn keep_told(speaker: &Speaker, proposal: &str, current: u32, answer: 
             "that {proposal} is at version {current} could not be kept here ({why}): propose with --after {current}"
         ));
     }
-}
-
-/// The record as scripts read it.
-pub fn record(shown: &ShowResponse) -> Value {
-    let version = shown.version.clone().unwrap_or_default();
-    let mut out = form::version(&version);
-    out["files"] = shown.files.iter().map(form::file).collect();
-    out["files_total"] = json!(shown.files_total.max(shown.files.len() as u64));
-    out["sequence"] = shown.sequence.into();
-    out
 }
 
 /// The record's head in words: what it is, where it stands, who has a say.

@@ -133,6 +133,12 @@ fn refusals() -> Vec<Violation> {
         },
         V::EscalationOpen { escalation: text("e1"), subject: text("parser"), member: of("sec") },
         V::EscalationClosed { escalation: text("e1"), how: text("answered") },
+        V::UnknownMember { member: text("secc"), nearest: text("sec"), members: vec![of("sec")] },
+        V::UnknownMember { member: text("x"), nearest: text(""), members: vec![of("sec")] },
+        V::MemberLeft { member: text("sec"), revision: 2, members: vec![of("arch")] },
+        V::NotAClaim { message: of("m1") },
+        V::OwnClaim { message: of("m1"), member: of("sec") },
+        V::AlreadyJudged { message: of("m1"), verdict: text("supported") },
         V::NotAdopted { member: text("dana") },
         V::CharterRefused { line: 1, column: 1, what: text("not TOML"), help: text("") },
         V::UnchangedCharter { revision: 1 },
@@ -174,6 +180,7 @@ fn every_command_of_a_remedy_parses_once_its_placeholders_are_filled_in() {
             let command = &remedy[at..];
             assert!(!command.contains(';'), "{code}: a command is the last of its remedy: {remedy}");
             let filled = command.replace("TEXT", "words").replace("FILE", "run.txt").replace("DIR", "work");
+            let filled = filled.replace("VERDICT", "refuted");
             let filled = filled.replace("--exit N", "--exit 0");
             let words = words(&filled);
             if let Err(refused) = Cli::try_parse_from(&words) {

@@ -20,20 +20,11 @@ impl Roster {
         let speaker = Speaker::connect(global).await?;
         let roster = speaker.client.get_roster(GetRosterRequest {}).await?;
         let json = json!({
-            "members": roster.members.iter().map(entry).collect::<Value>(),
+            "members": roster.members.iter().map(form::member).collect::<Value>(),
             "sequence": roster.sequence,
         });
         Ok(Answer::new(json, screen(&roster.members, words::now())))
     }
-}
-
-fn entry(entry: &RosterEntry) -> Value {
-    json!({
-        "name": entry.name,
-        "presence": form::presence_name(entry.presence()),
-        "since": form::time(entry.since.as_ref()),
-        "owes": entry.owes,
-    })
 }
 
 fn screen(members: &[RosterEntry], now: Time) -> String {

@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::output::{Answer, visible};
 use super::speaker::{Global, Speaker};
 use super::{charter, json as form, words};
-use crate::client::proto::{self, CheckRuleRequest, ListRulesRequest, Requirement, RequirementState, Rule};
+use crate::client::proto::{self, CheckRuleRequest, ListRulesRequest, Requirement, RequirementState};
 use crate::judge::{CelJudge, ExampleOutcome, Expected, LoadError, own};
 use crate::protocol::charter::Charter;
 use crate::protocol::rejection::counted;
@@ -142,24 +142,8 @@ async fn list(global: &Global) -> Result<Answer, Failure> {
         };
         text.push_str(&format!("{}{mode}{own}{told}\n    {}\n", visible(&rule.id), visible(&rule.title)));
     }
-    let rules: Value = listed.rules.iter().map(rule_json).collect();
+    let rules: Value = listed.rules.iter().map(form::rule).collect();
     Ok(Answer::new(json!({ "rules": rules, "sequence": listed.sequence }), text))
-}
-
-fn rule_json(rule: &Rule) -> Value {
-    json!({
-        "id": rule.id,
-        "title": rule.title,
-        "when": rule.when,
-        "about": rule.about,
-        "owes": rule.owes,
-        "mode": rule.mode,
-        "own": rule.own,
-        "denied": rule.denied,
-        "called_out": rule.called_out,
-        "incident": rule.incident,
-        "remedy": rule.remedy,
-    })
 }
 
 fn test(named: Option<&Path>, folder: Option<&Path>) -> Result<Answer, Failure> {
@@ -296,7 +280,7 @@ async fn check(file: &Path, global: &Global) -> Result<Answer, Failure> {
     let requirements: Value = checked.requirements.iter().map(form::requirement).collect();
     Ok(Answer::new(
         json!({
-            "rule": checked.rule.as_ref().map(rule_json),
+            "rule": checked.rule.as_ref().map(form::rule),
             "asked": asked,
             "denied": denied.len(),
             "requirements": requirements,

@@ -3,7 +3,7 @@
 use std::env;
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -20,11 +20,14 @@ use crate::client::sockets_allowed;
 use crate::coordinator::SystemClock;
 use crate::home::Home;
 use crate::protocol::charter::STARTER;
-use crate::server::{self, Options, StartFault, TlsFiles};
+use crate::server::{self, Options, PageAddr, Running, StartFault, TlsFiles};
 use crate::store::sqlite::SqliteStore;
 
 /// Where a server listens when nothing else is said.
 pub const DEFAULT_ADDR: &str = "127.0.0.1:7411";
+
+/// Persons for whom a link is printed at the start; where there are more, each asks for one.
+const LINKS_SHOWN_MAX: usize = 4;
 
 /// The charter's name in the current folder.
 const CHARTER_NAME: &str = "charter.toml";
@@ -41,6 +44,13 @@ pub struct Serve {
     /// The certificate's key as PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+    /// Where the room page is, on this machine alone; port 0 takes a free one [default: the port after --listen's, or
+    /// a free one where that is taken]
+    #[arg(long, value_name = "ADDR", conflicts_with = "no_page")]
+    page: Option<SocketAddr>,
+    /// Serve no room page
+    #[arg(long)]
+    no_page: bool,
 }
 
 impl Serve {
@@ -60,6 +70,7 @@ impl Serve {
             home: home.clone(),
             listen: self.listen,
             tls,
+            page: (!self.no_page).then(|| self.page.map_or_else(|| near(self.listen), PageAddr::At)),
             clock: Arc::new(SystemClock::after(home.read_alive())),
         };
         let running = match server::start(options).await {
@@ -75,16 +86,21 @@ impl Serve {
 
         let addr = running.addr();
         let ready = if global.json {
-            let json = json!({
+            let mut json = json!({
                 "ok": true,
                 "addr": addr.to_string(),
                 "pid": std::process::id(),
                 "home": home.path().display().to_string(),
             });
+            if let Some(page) = running.page() {
+                json["page"] = page.to_string().into();
+            }
             inert(&json)
         } else {
             let scheme = if with_tls { "https" } else { "http" };
-            format!("serving {} at {scheme}://{addr}", visible(&home.path().display().to_string()))
+            let serving =
+                format!("serving {} at {scheme}://{addr}", visible(&home.path().display().to_string()));
+            serving + &entrances(&running)
         };
         tell(&mut io::stdout(), &ready);
 
@@ -105,6 +121,30 @@ impl Serve {
             )),
         }
     }
+}
+
+/// The port after that one, for the page.
+fn near(listen: SocketAddr) -> PageAddr {
+    let port = match listen.port() {
+        0 => 0,
+        port => port.checked_add(1).unwrap_or(0),
+    };
+    PageAddr::Near(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+}
+
+/// How persons come into the room page: a link each, where they are few.
+fn entrances(running: &Running) -> String {
+    let Some(page) = running.page() else { return String::new() };
+    let links = running.links();
+    let mut out = format!("\nthe room page is at http://{page}/");
+    if links.is_empty() || links.len() > LINKS_SHOWN_MAX {
+        out.push_str("; a link that signs in: countersign page --as MEMBER");
+    }
+    for (team, person, link) in links.iter().take(LINKS_SHOWN_MAX).filter(|_| links.len() <= LINKS_SHOWN_MAX)
+    {
+        out.push_str(&format!("\n  {person} of {team} signs in, once, within ten minutes: {link}"));
+    }
+    out
 }
 
 /// The home, made here where there is none: from the charter in the current folder, or from a starter
@@ -205,7 +245,7 @@ fn refused(listen: SocketAddr, fault: StartFault) -> Failure {
     let (message, remedy) = (sentence(&fault), fault.remedy());
     let code = match &fault {
         StartFault::Store(_) | StartFault::Team(_) => "STORE_UNUSABLE",
-        StartFault::NotLoopback { .. } => "NOT_LOOPBACK",
+        StartFault::NotLoopback { .. } | StartFault::PageNotLoopback { .. } => "NOT_LOOPBACK",
         // An address below 1024 is denied too, and is no sandbox's doing.
         StartFault::Listen { source, .. }
             if source.kind() == io::ErrorKind::PermissionDenied

@@ -4,9 +4,9 @@ use clap::Args;
 
 use super::failure::Failure;
 use super::output::Answer;
-use super::reading;
 use super::speaker::{Global, Speaker, Write};
 use super::text::Fence;
+use super::{json as form, reading};
 
 /// Shows a version: what it changes, its exact reference, who has a say and what they said.
 #[derive(Args, Debug)]
@@ -28,7 +28,7 @@ impl Show {
         text.push_str(&reading::files(&shown));
         text.push_str(&reading::said(&version, &fence));
         text.push_str(&format!("Its diff: countersign diff {}@{}\n", version.proposal, version.version));
-        let mut answer = Answer::new(reading::record(&shown), text);
+        let mut answer = Answer::new(form::shown(&shown), text);
         if version.current {
             reading::keep_told(&speaker, &version.proposal, version.version, &mut answer).await;
         }

@@ -2,9 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use clap::Args;
-use serde_json::{Value, json};
-
 use super::failure::Failure;
 use super::output::{Answer, visible};
 use super::speaker::{Global, Speaker};
@@ -12,6 +9,7 @@ use super::{json as form, words};
 use crate::client::proto::{GetStatusRequest, GetStatusResponse, Obligation};
 use crate::client::time_of;
 use crate::protocol::time::Time;
+use clap::Args;
 
 /// Rows of a table that are shown to a person; `--json` has them all.
 const ROWS_SHOWN_MAX: usize = 15;
@@ -24,18 +22,7 @@ impl Status {
     pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
         let speaker = Speaker::connect(global).await?;
         let status = speaker.client.get_status(GetStatusRequest { at_least: 0 }).await?;
-        let json = json!({
-            "team": status.team,
-            "member": status.member,
-            "circles": status.circles.iter().map(form::circle).collect::<Value>(),
-            "proposals": status.proposals.iter().map(form::proposal).collect::<Value>(),
-            "obligations": status.obligations.iter().map(form::obligation).collect::<Value>(),
-            "waiting": status.waiting.iter().map(form::waiting).collect::<Value>(),
-            "escalations": status.escalations.iter().map(form::escalation).collect::<Value>(),
-            "recovery_patches": status.recovery_patches,
-            "attempts": status.attempts.iter().map(form::attempt).collect::<Value>(),
-            "sequence": status.sequence,
-        });
+        let json = form::status(&status);
         Ok(Answer::new(json, screen(&status, words::now())))
     }
 }

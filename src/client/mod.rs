@@ -23,7 +23,9 @@ use proto::door_service_client::DoorServiceClient;
 use proto::escalation_service_client::EscalationServiceClient;
 use proto::listen_service_client::ListenServiceClient;
 use proto::log_service_client::LogServiceClient;
+use proto::page_service_client::PageServiceClient;
 use proto::review_service_client::ReviewServiceClient;
+use proto::room_service_client::RoomServiceClient;
 use proto::rule_service_client::RuleServiceClient;
 
 pub use bundle::{FetchedPiece, Fetching, UploadFailure};
@@ -32,12 +34,13 @@ pub use listening::Listening;
 
 /// What goes over the wire, as plain structures.
 pub use crate::wire::proto;
+/// How messages are told in JSON.
+pub use crate::wire::{json, time_of};
 /// A time as the wire has it; see [`time_of`].
 pub use prost_types::Timestamp;
 
 use crate::coordinator::token::Token;
 use crate::protocol::name::{MemberName, TeamName};
-use crate::protocol::time::Time;
 use crate::wire::status_code::{DETAILS_BYTES_ASKED_MAX, DETAILS_MAX};
 
 /// How long a connection may take to stand.
@@ -194,11 +197,6 @@ pub fn fresh_request_id() -> String {
     uuid::Uuid::now_v7().to_string()
 }
 
-/// A time of an answer.
-pub fn time_of(stamp: &Timestamp) -> Time {
-    Time(stamp.seconds.saturating_mul(1_000_000).saturating_add(i64::from(stamp.nanos) / 1_000))
-}
-
 type Channeled = InterceptedService<Channel, Credential>;
 
 macro_rules! calls {
@@ -254,6 +252,10 @@ calls! {
     read review.get_status(GetStatusRequest) -> GetStatusResponse within CALL_TIME_MAX;
     /// Every requirement of a proposal or a circle.
     read review.explain(ExplainRequest) -> ExplainResponse within CALL_TIME_MAX;
+    /// Every version and objection of a proposal.
+    read review.get_proposal(GetProposalRequest) -> GetProposalResponse within CALL_TIME_MAX;
+    /// A link that signs the caller in to the room page.
+    read page.open_page(OpenPageRequest) -> OpenPageResponse within CALL_TIME_MAX;
     /// Puts another charter in force, as a person.
     write review.adopt_charter(AdoptCharterRequest) -> AdoptCharterResponse within CALL_TIME_MAX;
     /// The charter in force, or an earlier revision.
@@ -272,6 +274,12 @@ calls! {
     read rule.check_rule(CheckRuleRequest) -> CheckRuleResponse within CALL_TIME_MAX;
     /// Answers an escalation, as a person.
     write escalation.answer_escalation(AnswerEscalationRequest) -> AnswerEscalationResponse within CALL_TIME_MAX;
+    /// Says something in the room.
+    write room.say(SayRequest) -> SayResponse within CALL_TIME_MAX;
+    /// Gives a verdict on another's claim.
+    write room.judge_claim(JudgeClaimRequest) -> JudgeClaimResponse within CALL_TIME_MAX;
+    /// A page of the transcript.
+    read room.list_transcript(ListTranscriptRequest) -> ListTranscriptResponse within CALL_TIME_MAX;
     /// Opens the door for a while, as a person.
     write door.break_glass(BreakGlassRequest) -> BreakGlassResponse within CALL_TIME_MAX;
     /// Whether a completed circle holds a commit.
@@ -356,6 +364,11 @@ impl Client {
             .max_decoding_message_size(ANSWER_BYTES_MAX)
     }
 
+    fn room(&self) -> RoomServiceClient<Channeled> {
+        RoomServiceClient::with_interceptor(self.channel.clone(), self.credential.clone())
+            .max_decoding_message_size(ANSWER_BYTES_MAX)
+    }
+
     fn rule(&self) -> RuleServiceClient<Channeled> {
         RuleServiceClient::with_interceptor(self.channel.clone(), self.credential.clone())
             .max_decoding_message_size(ANSWER_BYTES_MAX)
@@ -363,6 +376,10 @@ impl Client {
 
     fn door(&self) -> DoorServiceClient<Channeled> {
         DoorServiceClient::with_interceptor(self.channel.clone(), self.credential.clone())
+    }
+
+    fn page(&self) -> PageServiceClient<Channeled> {
+        PageServiceClient::with_interceptor(self.channel.clone(), self.credential.clone())
     }
 
     fn log(&self) -> LogServiceClient<Channeled> {

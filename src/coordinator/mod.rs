@@ -310,6 +310,13 @@ impl Coordinator {
         self.inner.parts.writer.ask(move |writer| writer.revoke_credentials(&ended, &of, at)).await
     }
 
+    /// Ends that token; says whether it was one.
+    pub async fn end_token(&self, token: &Token) -> Result<bool, Fault> {
+        let (at, hash) = (self.inner.parts.clock.now(), token.hash());
+        self.inner.credentials.write().expect(UNPOISONED).remove(&hash);
+        self.inner.parts.writer.ask(move |writer| writer.revoke_credential(&hash, at)).await
+    }
+
     /// Who that token speaks for, if anybody. A member that the charter no longer has is nobody.
     pub fn authenticate(&self, token: &Token) -> Option<(TeamHandle, MemberName)> {
         self.speaks_for(&token.hash())

@@ -573,6 +573,7 @@ impl Task {
             self.shared.hearing.spoke(member, now);
         }
         let judge = self.shared.judge();
+        let speaks = matches!(command, Command::Say(_) | Command::JudgeClaim(_));
         let (decision, before, at, seq, touched, wide) = {
             let team = self.shared.team.read().expect(UNPOISONED);
             let decision = team.handle(&*judge, now, &who, &command);
@@ -583,7 +584,9 @@ impl Task {
             } else if wide {
                 team.all_obligations(&*judge, now)
             } else {
-                team.obligations_around(&*judge, now, touched.as_ref())
+                let mut owed = team.obligations_around(&*judge, now, touched.as_ref());
+                owed.extend(speaks.then(|| team.answers_owed()).into_iter().flatten());
+                owed
             };
             (decision, before, now.max(team.at()), team.seq(), touched, wide)
         };
@@ -610,11 +613,12 @@ impl Task {
         self.fold(&Actor::Server, at, &aftermath.events, &mut rows);
         let (after, again) = {
             let team = self.shared.team.read().expect(UNPOISONED);
-            let owed = match aftermath.events.is_empty() {
+            let mut owed = match aftermath.events.is_empty() {
                 _ if wide => team.all_obligations(&*judge, now),
                 true => aftermath.owed,
                 false => team.obligations_around(&*judge, now, touched.as_ref()),
             };
+            owed.extend(speaks.then(|| team.answers_owed()).into_iter().flatten());
             let again = team.owed_again(&before, &owed);
             (owed, again)
         };

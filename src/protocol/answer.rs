@@ -3,7 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::name::{CircleRef, Digest, EscalationId, MemberName, ObjectionId, ProposalName, VersionRef};
+use super::name::{
+    CircleRef, Digest, EscalationId, MemberName, MessageId, ObjectionId, ProposalName, VersionRef,
+};
+use super::room::Verdict;
 use super::time::Time;
 
 /// What an accepted command gets back.
@@ -90,6 +93,31 @@ pub enum Answer {
     EscalationAnswered {
         /// Its id.
         escalation: EscalationId,
+    },
+    /// A message stands in the room.
+    Said {
+        /// Its id.
+        message: MessageId,
+        /// Whom it mentions.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        mentions: Vec<MemberName>,
+        /// The message with which its chain of mentions begins.
+        root: MessageId,
+        /// How long that chain is with it.
+        length: u32,
+        /// Whether the chain is longer than it may be: then nobody owes an answer.
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+        ended: bool,
+        /// The escalation by which a person hears of it, where this message opened one.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        escalation: Option<EscalationId>,
+    },
+    /// A verdict stands.
+    ClaimJudged {
+        /// The claim.
+        message: MessageId,
+        /// The verdict.
+        verdict: Verdict,
     },
     /// The server's own report is recorded.
     Recorded,

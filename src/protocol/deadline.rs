@@ -220,14 +220,18 @@ fn escalated_after(next: EscalationId, events: &[Event]) -> EscalationId {
 
 /// Takes a stretch in which no server ran out of every deadline; where nothing has one, nothing is stored.
 pub(super) fn resumed(team: &Team, resumed: &ServerResumed) -> Decision {
-    let waits = team.review().circles().any(Circle::is_open) || team.escalations().open().next().is_some();
+    let waits = team.review().circles().any(Circle::is_open)
+        || team.room().is_waiting()
+        || team.escalations().open().next().is_some();
     let long = resumed.to - resumed.from >= AWAY_MIN;
     let events = if waits && long { vec![(*resumed).into()] } else { Vec::new() };
     Decision::accept(events, Answer::Recorded)
 }
 
 fn overdue(team: &Team, due: Time, owed: Obligation) -> Escalated {
-    let located = team.review().locate(&owed.subject);
+    // A message belongs to no circle, whatever bears its name.
+    let located =
+        if owed.kind == ObligationKind::Answer { None } else { team.review().locate(&owed.subject) };
     let proposal = located.as_ref().and_then(|(proposal, _)| proposal.map(|proposal| proposal.name.clone()));
     let circle = located.filter(|(proposal, _)| proposal.is_none()).map(|(_, circle)| circle.name.clone());
     let text = format!(

@@ -17,6 +17,7 @@ use super::review::{
     DissentCalled, Noted, Objected, ObjectionClosed, ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused,
     ReviewerReplaced, VersionRead, Withdrawn,
 };
+use super::room::{ClaimJudged, Said};
 use super::rule::OwnRule;
 use super::time::Time;
 use super::{Adopted, charter::Charter};
@@ -180,6 +181,10 @@ events! {
     EscalationSent = "escalation-sent", 1;
     /// An escalation was answered, or closed by progress.
     EscalationClosed = "escalation-closed", 1;
+    /// A member said something in the room.
+    Said = "said", 1;
+    /// A member gave a verdict on another's claim.
+    ClaimJudged = "claim-judged", 1;
     /// A recovery patch fired.
     RecoveryFired = "recovery-fired", 1;
     /// A server runs again; the time in between counts towards no deadline.

@@ -515,6 +515,8 @@ numbered! {
     EscalationId = 'e', "an escalation's id";
     /// A wake, numbered over a member: `w1`.
     WakeId = 'w', "a wake's id";
+    /// A message or a claim, numbered over the team: `m1`.
+    MessageId = 'm', "a message's id";
 }
 
 /// A place in the log: 1 is a team's first event.

@@ -23,6 +23,8 @@ pub enum ObligationKind {
     AttachEvidence,
     /// All else in the circle is satisfied.
     Confirm,
+    /// A message mentions this member, or asks it to check a claim.
+    Answer,
     /// An escalation waits for a person.
     Decide,
 }
@@ -38,6 +40,7 @@ impl ObligationKind {
             Self::Resolve => "resolve",
             Self::AttachEvidence => "attach-evidence",
             Self::Confirm => "confirm",
+            Self::Answer => "answer",
             Self::Decide => "decide",
         }
     }
@@ -53,6 +56,7 @@ impl ObligationKind {
         Self::Resolve,
         Self::AttachEvidence,
         Self::Confirm,
+        Self::Answer,
         Self::Decide,
     ];
 

@@ -275,7 +275,7 @@ fn still_owed(team: &Team, judge: &dyn Judge, now: Time, escalation: &Escalation
     let around = opened.proposal.as_ref();
     let around = around.or_else(|| team.circle_of(opened).and_then(|circle| circle.proposals.first()));
     let owed = team.obligations_around(judge, now, around);
-    owed.iter().any(|owed| {
+    owed.iter().chain(&team.answers_owed()).any(|owed| {
         Some(&owed.id) == opened.obligation.as_ref() && Some(&owed.member) == opened.member.as_ref()
     })
 }

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::name::{CircleRef, MemberName, ObjectionId, PhaseName, ProposalName, VersionRef};
+use super::name::{CircleRef, MemberName, MessageId, ObjectionId, PhaseName, ProposalName, VersionRef};
 use super::time::Time;
 
 /// What kind of no it is: it decides the gRPC status and whether asking again can help.
@@ -115,6 +115,20 @@ rejections! {
     UnknownSubject { subject: String, nearest: String } = "UNKNOWN_SUBJECT", Missing,
         format!("{subject} is not known here"),
         if nearest.is_empty() { "run: countersign status".to_owned() } else { format!("use {nearest}, or run: countersign status") };
+
+    /// No member of that name is known here.
+    UnknownMember { member: String, nearest: String, members: Vec<MemberName> } = "UNKNOWN_MEMBER", Missing,
+        format!("nobody here is called {member}"),
+        if nearest.is_empty() {
+            format!("mention one of: {}; a word that is no mention stands between backticks", list(members))
+        } else {
+            format!("mention {nearest}; a word that is no mention stands between backticks")
+        };
+
+    /// The member has left the team.
+    MemberLeft { member: String, revision: u32, members: Vec<MemberName> } = "MEMBER_LEFT", Precondition,
+        format!("{member} left the team with revision {revision} of its charter"),
+        format!("mention one of: {}", list(members));
 
     /// The member doesn't produce this deliverable, or, where it is none, is reviewed by nobody in the open phase.
     NotProducer { proposal: ProposalName, producer: String, member: String, verb: String, reviewed: Vec<MemberName> } = "NOT_PRODUCER", Forbidden,
@@ -373,6 +387,21 @@ rejections! {
         format!("{escalation} is {how}"),
         "nothing is to be done; run: countersign escalations list".to_owned();
 
+    /// The message is no claim: there is nothing to check.
+    NotAClaim { message: MessageId } = "NOT_A_CLAIM", Precondition,
+        format!("{message} is no claim"),
+        format!("answer it instead: countersign say --reply {message} TEXT");
+
+    /// The member made this claim: another one checks it.
+    OwnClaim { message: MessageId, member: MemberName } = "OWN_CLAIM", Forbidden,
+        format!("{message} is {member}'s own claim"),
+        format!("any other member can: countersign verdict {message} VERDICT TEXT");
+
+    /// The member gave this verdict on this claim already.
+    AlreadyJudged { message: MessageId, verdict: String } = "ALREADY_JUDGED", Precondition,
+        format!("the verdict on {message} is {verdict} already"),
+        format!("say what is new: countersign say --reply {message} TEXT");
+
     /// The team is adopted by an operator only once; afterwards a person adopts revisions.
     NotAdopted { member: String } = "NOT_ADOPTED", Precondition,
         "the team has no charter yet".to_owned(),
@@ -562,7 +591,7 @@ macro_rules! text_facts {
     )*};
 }
 
-text_facts!(String, ProposalName, MemberName, PhaseName, ObjectionId, VersionRef, CircleRef, Time);
+text_facts!(String, ProposalName, MemberName, MessageId, PhaseName, ObjectionId, VersionRef, CircleRef, Time);
 
 impl From<&u32> for Fact {
     fn from(value: &u32) -> Self {

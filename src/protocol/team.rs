@@ -20,6 +20,7 @@ use super::ownership::Ownership;
 use super::recovery::Recoveries;
 use super::rejection::{Rejection, Violation};
 use super::review::{self, Circle, Review};
+use super::room::{self, Room};
 use super::rule::{Judge, OwnRule};
 use super::time::Time;
 
@@ -75,6 +76,8 @@ pub enum Command {
     AnswerEscalation(escalation::Answer),
     BreakGlass(escalation::BreakGlass),
     Acknowledge(delivery::Acknowledge),
+    Say(room::Say),
+    JudgeClaim(room::JudgeClaim),
     ReportSent(escalation::ReportSent),
     TimePassed,
     ResumeServer(ServerResumed),
@@ -101,6 +104,8 @@ impl Command {
             Self::AnswerEscalation(_) => "answer",
             Self::BreakGlass(_) => "break the glass",
             Self::Acknowledge(_) => "acknowledge",
+            Self::Say(_) => "say",
+            Self::JudgeClaim(_) => "verdict",
             Self::ReportSent(_) => "sent",
             Self::TimePassed => "time",
             Self::ResumeServer(_) => "resume",
@@ -171,6 +176,7 @@ pub struct Team {
     #[serde(skip)]
     ownership: Ownership,
     review: Review,
+    room: Room,
     escalations: Escalations,
     deadlines: Deadlines,
     recoveries: Recoveries,
@@ -208,6 +214,11 @@ impl Team {
     /// The review domain's state.
     pub fn review(&self) -> &Review {
         &self.review
+    }
+
+    /// The room's state.
+    pub fn room(&self) -> &Room {
+        &self.room
     }
 
     /// Every escalation.
@@ -300,6 +311,8 @@ impl Team {
             Command::AnswerEscalation(command) => escalation::answer(ask, command),
             Command::BreakGlass(command) => escalation::break_glass(ask, command),
             Command::Acknowledge(command) => delivery::acknowledge(ask, command),
+            Command::Say(command) => room::say(ask, command),
+            Command::JudgeClaim(command) => room::judge_claim(ask, command),
             Command::Adopt(_)
             | Command::ReportPublish(_)
             | Command::ReportSent(_)
@@ -352,6 +365,7 @@ impl Team {
         }
         if let Some(adopted) = &self.adopted {
             self.review.apply(&adopted.charter, at, event);
+            self.room.apply(&adopted.charter, seq, at, event);
         }
     }
 
@@ -368,6 +382,7 @@ impl Team {
         let mut owed = Vec::new();
         if let Some(adopted) = &self.adopted {
             review::obligations(self, &adopted.charter, judge, now, None, &mut owed);
+            room::obligations(&self.room, &adopted.charter, &mut owed);
             self.decisions_owed(&adopted.charter, &mut owed);
         }
         self.set_due(&mut owed);
@@ -378,7 +393,7 @@ impl Team {
     }
 
     /// What everybody owes at that time around one proposal and its circle, and in escalations: all
-    /// that a command on that proposal can have changed.
+    /// that a command on that proposal can have changed. [`answers_owed`](Self::answers_owed) in the room stands beside it.
     pub fn obligations_around(
         &self,
         judge: &dyn Judge,
@@ -403,10 +418,21 @@ impl Team {
         owed
     }
 
-    /// Whether nothing is open that time or the world could move: all circles are final, no person is asked
-    /// anything, and the server owes nothing.
+    /// What is owed in the room: answers to mentions and to claims. It belongs to no circle, and blocks none.
+    pub fn answers_owed(&self) -> Vec<Obligation> {
+        let mut owed = Vec::new();
+        if let Some(adopted) = &self.adopted {
+            room::obligations(&self.room, &adopted.charter, &mut owed);
+        }
+        self.set_due(&mut owed);
+        owed
+    }
+
+    /// Whether nothing is open that time or the world could move: all circles are final, no member or person is
+    /// asked anything, and the server owes nothing.
     pub fn is_quiet(&self) -> bool {
         !self.review.circles().any(Circle::is_open)
+            && !self.room.is_waiting()
             && self.escalations.open().next().is_none()
             && self.effects().is_empty()
     }
@@ -496,6 +522,13 @@ impl<'a> Ask<'a> {
                 member: self.by.to_string(),
                 persons: self.charter.humans().cloned().collect(),
             });
+        }
+    }
+
+    /// Refuses a text that says nothing.
+    pub(super) fn check_given(&self, what: &str, text: &str, unmet: &mut Vec<Violation>) {
+        if says_nothing(text) {
+            unmet.push(Violation::EmptyText { what: what.to_owned() });
         }
     }
 

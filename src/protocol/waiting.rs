@@ -40,6 +40,8 @@ pub fn of_circle(
         ObligationKind::Decide => team.escalations().open().any(|open| {
             owed.id == format!("decide:{}", open.opened.id) && concerns(team, &open.opened, circle)
         }),
+        // Whoever only waits for an answer is held up by nobody.
+        ObligationKind::Answer => false,
         _ => review.locate(&owed.subject).is_some_and(|(_, found)| found.name == circle.name),
     };
     let owing: Vec<WaitingOn> = owed.iter().filter(here).map(WaitingOn::from).collect();

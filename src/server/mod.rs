@@ -15,6 +15,7 @@ mod call;
 mod charter;
 mod check;
 pub mod door;
+mod entrance;
 mod escalation;
 mod facts;
 mod listen;
@@ -24,6 +25,7 @@ pub mod operator;
 mod pin;
 mod place;
 mod review;
+mod room;
 mod rule;
 mod shared;
 
@@ -47,6 +49,9 @@ use crate::coordinator::{Clock, Coordinator};
 use crate::home::{Home, HomeFault, ServerFile};
 use crate::judge::CelRulebook;
 use crate::notify::Channels;
+use crate::page::{self, Page};
+use crate::protocol::charter::MemberKind;
+use crate::protocol::name::{MemberName, TeamName};
 use crate::store::Fault;
 use crate::store::sqlite::SqliteStore;
 use crate::wire::proto;
@@ -57,7 +62,9 @@ use proto::door_service_server::DoorServiceServer;
 use proto::escalation_service_server::EscalationServiceServer;
 use proto::listen_service_server::ListenServiceServer;
 use proto::log_service_server::LogServiceServer;
+use proto::page_service_server::PageServiceServer;
 use proto::review_service_server::ReviewServiceServer;
+use proto::room_service_server::RoomServiceServer;
 use proto::rule_service_server::RuleServiceServer;
 use shared::Shared;
 
@@ -88,8 +95,19 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Its certificate. Needed where it listens for other machines.
     pub tls: Option<TlsFiles>,
+    /// Where the room page is; none where there is to be none.
+    pub page: Option<PageAddr>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
+}
+
+/// Where the room page listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageAddr {
+    /// There, and nowhere else; port 0 takes a free one.
+    At(SocketAddr),
+    /// There, or at a free port where that one is taken.
+    Near(SocketAddr),
 }
 
 /// A certificate and its key, as PEM files.
@@ -110,6 +128,12 @@ pub enum StartFault {
     )]
     NotLoopback {
         /// Where it was to listen.
+        addr: SocketAddr,
+    },
+    /// The page's tokens would cross the network in the clear.
+    #[error("{addr} can be reached from other machines, and the room page is for this one")]
+    PageNotLoopback {
+        /// Where the page was to listen.
         addr: SocketAddr,
     },
     /// It can't listen there.
@@ -152,6 +176,11 @@ impl StartFault {
             Self::NotLoopback { .. } => {
                 "listen on 127.0.0.1, or give a certificate: --tls-cert FILE --tls-key FILE".to_owned()
             }
+            Self::PageNotLoopback { .. } => {
+                "give the page an address of this machine, such as --page 127.0.0.1:0; from another machine, reach it \
+                 by: ssh -L"
+                    .to_owned()
+            }
             Self::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
                 "take another port, or port 0 for a free one".to_owned()
             }
@@ -178,13 +207,19 @@ pub struct Running {
     stop: oneshot::Sender<()>,
     served: JoinHandle<Result<(), tonic::transport::Error>>,
     pulse: JoinHandle<()>,
+    page: Option<Page>,
 }
 
 /// Opens the store, reads every team, pins what isn't, listens, and says in `server.json` where.
 pub async fn start(options: Options) -> Result<Running, StartFault> {
-    let Options { home, listen, tls, clock } = options;
+    let Options { home, listen, tls, page, clock } = options;
     if tls.is_none() && !listen.ip().to_canonical().is_loopback() {
         return Err(StartFault::NotLoopback { addr: listen });
+    }
+    if let Some(PageAddr::At(addr) | PageAddr::Near(addr)) = page
+        && !addr.ip().is_loopback()
+    {
+        return Err(StartFault::PageNotLoopback { addr });
     }
     let tls = tls.map(tls_config).transpose()?;
     let mut server = Server::builder()
@@ -204,19 +239,25 @@ pub async fn start(options: Options) -> Result<Running, StartFault> {
     let in_use = |source| StartFault::Listen { addr: listen, source };
     let listener = TcpListener::bind(listen).await.map_err(in_use)?;
     let addr = listener.local_addr().map_err(in_use)?;
+    let page = match page {
+        None => None,
+        Some(page) => Some(bind_page(page).await?),
+    };
     writer.set_holder(&format!("process {process} at {addr}"))?;
     let rulebook = Arc::new(CelRulebook::default());
     let notifier = Arc::new(Channels::of(&home));
     let (writer, reader) = (Box::new(writer), Arc::new(reader));
     let coordinator = Coordinator::start_notifying(writer, reader, rulebook, clock.clone(), notifier)?;
-    let shared = Arc::new(Shared::new(coordinator, home, operator));
+    let links = page.as_ref().map(page::Bound::links);
+    let shared = Arc::new(Shared::new(coordinator, home, operator, links));
     if let Err(fault) = open_teams(&shared).await {
         shared.coordinator.clone().shutdown().await;
         return Err(StartFault::Team(fault));
     }
 
     let (health, routes) = routes(&shared);
-    let said = ServerFile::of_this_process(addr, clock.now());
+    let page = page.map(|page| page.serve(shared.coordinator.clone(), routes.clone()));
+    let said = ServerFile::of_this_process(addr, page.as_ref().map(Page::addr), clock.now());
     let (stop, stopped) = oneshot::channel::<()>();
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     let router = server.add_routes(routes);
@@ -232,13 +273,48 @@ pub async fn start(options: Options) -> Result<Running, StartFault> {
     }
     let pulse = tokio::spawn(beat(shared.clone()));
     tracing::info!(%addr, "serving");
-    Ok(Running { addr, shared, health, said, stop, served, pulse })
+    Ok(Running { addr, shared, health, said, stop, served, pulse, page })
+}
+
+async fn bind_page(addr: PageAddr) -> Result<page::Bound, StartFault> {
+    let (wanted, free) = match addr {
+        PageAddr::At(addr) => (addr, None),
+        PageAddr::Near(addr) => (addr, Some(SocketAddr::new(addr.ip(), 0))),
+    };
+    let bound = match (page::bind(wanted).await, free) {
+        (Err(taken), Some(free)) if taken.kind() == io::ErrorKind::AddrInUse => page::bind(free).await,
+        (bound, _) => bound,
+    };
+    bound.map_err(|source| StartFault::Listen { addr: wanted, source })
 }
 
 impl Running {
     /// Where it listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// Where the room page is.
+    pub fn page(&self) -> Option<SocketAddr> {
+        self.page.as_ref().map(Page::addr)
+    }
+
+    /// A link to the room page for each person of every team, which signs that person in once.
+    pub fn links(&self) -> Vec<(TeamName, MemberName, String)> {
+        let Some(page) = &self.page else { return Vec::new() };
+        let persons = self.shared.coordinator.teams().into_iter().flat_map(|team| {
+            let persons = team.peek(|team| {
+                let members = team.adopted().into_iter().flat_map(|adopted| &adopted.charter.members);
+                let persons = members.filter(|(_, member)| member.kind == MemberKind::Human);
+                persons.map(|(name, _)| name.clone()).collect::<Vec<_>>()
+            });
+            persons.into_iter().map(move |person| (team.name().clone(), person))
+        });
+        let linked = persons.filter_map(|(team, person)| {
+            let (link, _) = page.links().issue(&team, &person, self.shared.now()).ok()?;
+            Some((team, person, link))
+        });
+        linked.collect()
     }
 
     /// Resolves once nobody can say any longer whether a command was stored, with what the store said.
@@ -250,12 +326,15 @@ impl Running {
     /// Takes no more calls, finishes those that are under way, closes the store, and takes
     /// `server.json` away.
     pub async fn shutdown(self) {
-        let Self { shared, health, said, stop, mut served, pulse, .. } = self;
+        let Self { shared, health, said, stop, mut served, pulse, page, .. } = self;
         set_health(&health, ServingStatus::NotServing).await;
         // They would keep the server until its patience ends.
         shared.coordinator.end_listening();
         // The only failure is a server that has ended already.
         let _ = stop.send(());
+        if let Some(page) = page {
+            page.shutdown(DRAIN_TIME_MAX).await;
+        }
         // A stream that is never read must not keep the server.
         if tokio::time::timeout(DRAIN_TIME_MAX, &mut served).await.is_err() {
             tracing::warn!("calls were still under way when the server ended");
@@ -314,13 +393,15 @@ const REVIEW: &str = "countersign.v1.ReviewService";
 const ARTIFACT: &str = "countersign.v1.ArtifactService";
 const ESCALATION: &str = "countersign.v1.EscalationService";
 const LISTEN: &str = "countersign.v1.ListenService";
+const ROOM: &str = "countersign.v1.RoomService";
 const RULE: &str = "countersign.v1.RuleService";
 const LOG: &str = "countersign.v1.LogService";
 const DOOR: &str = "countersign.v1.DoorService";
+const PAGE: &str = "countersign.v1.PageService";
 const ADMIN: &str = "countersign.v1.AdminService";
 
 async fn set_health(health: &HealthReporter, status: ServingStatus) {
-    for service in ["", REVIEW, ARTIFACT, ESCALATION, LISTEN, RULE, LOG, DOOR, ADMIN] {
+    for service in ["", REVIEW, ARTIFACT, ESCALATION, LISTEN, ROOM, RULE, LOG, DOOR, PAGE, ADMIN] {
         health.set_service_status(service, status).await;
     }
 }
@@ -333,9 +414,11 @@ fn routes(shared: &Arc<Shared>) -> (HealthReporter, Routes) {
     let artifact = ArtifactServiceServer::new(artifact::Artifact(shared.clone()));
     let escalation = EscalationServiceServer::new(escalation::Escalation(shared.clone()));
     let listen = ListenServiceServer::new(listen::Listen(shared.clone()));
+    let room = RoomServiceServer::new(room::Room(shared.clone()));
     let rule = RuleServiceServer::new(rule::Rules(shared.clone()));
     let log = LogServiceServer::new(log::Log(shared.clone()));
     let door = DoorServiceServer::new(door::Door(shared.clone()));
+    let entrance = PageServiceServer::new(entrance::Entrance(shared.clone()));
     let admin = AdminServiceServer::new(admin::Admin(shared.clone()));
     let reflection = || {
         tonic_reflection::server::Builder::configure()
@@ -351,9 +434,11 @@ fn routes(shared: &Arc<Shared>) -> (HealthReporter, Routes) {
         .add_service(artifact.max_decoding_message_size(bounded))
         .add_service(escalation.max_decoding_message_size(bounded))
         .add_service(listen.max_decoding_message_size(bounded))
+        .add_service(room.max_decoding_message_size(bounded))
         .add_service(rule.max_decoding_message_size(bounded))
         .add_service(log.max_decoding_message_size(bounded))
         .add_service(door.max_decoding_message_size(bounded))
+        .add_service(entrance.max_decoding_message_size(bounded))
         .add_service(admin.max_decoding_message_size(bounded));
     (reporter, routes)
 }

@@ -63,6 +63,7 @@ methods! {
     confirm: ConfirmRequest => ConfirmResponse, "confirm";
     get_status: GetStatusRequest => GetStatusResponse, "status";
     explain: ExplainRequest => ExplainResponse, "explain";
+    get_proposal: GetProposalRequest => GetProposalResponse, "proposal";
     get_charter: GetCharterRequest => GetCharterResponse, "charter";
     adopt_charter: AdoptCharterRequest => AdoptCharterResponse, "adopt";
 }
@@ -316,6 +317,35 @@ async fn explain(call: Call, request: proto::ExplainRequest) -> Result<proto::Ex
     let look = |team: &Team, _: Time| explained(team, &call, &request.name);
     let (explained, seq) = call.team.read(look).await?;
     Ok(proto::ExplainResponse { sequence: seq.0, ..explained? })
+}
+
+async fn get_proposal(
+    call: Call,
+    request: proto::GetProposalRequest,
+) -> Result<proto::GetProposalResponse, Failure> {
+    let look = |team: &Team, now: Time| {
+        let review = team.review();
+        let named = request.name.parse().ok().and_then(|name| review.proposal(&name));
+        let (Some(proposal), Some(adopted)) = (named, team.adopted()) else {
+            let known = review.proposals().map(|proposal| proposal.name.as_str());
+            let nearest = nearest(&request.name, known).unwrap_or_default().to_owned();
+            return Err(Violation::UnknownSubject { subject: shown(&request.name, 200), nearest });
+        };
+        let charter = &adopted.charter;
+        let told = |one: &Version| proto::Version {
+            objections: Vec::new(),
+            ..version::version(charter, review, proposal, one)
+        };
+        let objections = proposal.objections.iter();
+        Ok(proto::GetProposalResponse {
+            sequence: 0,
+            proposal: Some(status::proposal(team, charter, now, proposal)),
+            versions: proposal.versions.iter().map(told).collect(),
+            objections: objections.map(|objection| version::objection(proposal, objection)).collect(),
+        })
+    };
+    let (found, seq) = call.team.read(look).await?;
+    Ok(proto::GetProposalResponse { sequence: seq.0, ..found? })
 }
 
 fn attempt((member, code, attempt): (&MemberName, &str, &Attempt)) -> proto::Attempt {

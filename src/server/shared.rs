@@ -10,6 +10,7 @@ use crate::artifact::Artifacts;
 use crate::coordinator::Coordinator;
 use crate::door::Grants;
 use crate::home::Home;
+use crate::page::link::Links;
 use crate::protocol::name::{Digest, TeamName};
 use crate::protocol::time::Time;
 
@@ -42,12 +43,19 @@ pub(super) struct Shared {
     pub(super) looks: Semaphore,
     pub(super) uploads: Arc<Places>,
     pub(super) fetches: Arc<Places>,
+    /// The links into the room page, where one is served.
+    pub(super) links: Option<Arc<Links>>,
     /// Where persons opened a team's door for a while.
     pub(super) doors: Mutex<BTreeMap<TeamName, Grants>>,
 }
 
 impl Shared {
-    pub(super) fn new(coordinator: Coordinator, home: Home, operator: Digest) -> Self {
+    pub(super) fn new(
+        coordinator: Coordinator,
+        home: Home,
+        operator: Digest,
+        links: Option<Arc<Links>>,
+    ) -> Self {
         Self {
             coordinator,
             home,
@@ -59,6 +67,7 @@ impl Shared {
             looks: Semaphore::new(LOOKS_MAX),
             uploads: Places::new(UPLOADS_MAX, UPLOADS_OF_MEMBER_MAX),
             fetches: Places::new(FETCHES_MAX, FETCHES_OF_MEMBER_MAX),
+            links,
             doors: Mutex::default(),
         }
     }

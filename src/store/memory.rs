@@ -229,6 +229,13 @@ impl Writer for MemoryWriter {
         });
         Ok(open.map(|credential| credential.revoked_at = Some(at)).count())
     }
+
+    fn revoke_credential(&mut self, hash: &Digest, at: Time) -> Result<bool, Fault> {
+        let mut state = self.store.locked();
+        let mut open =
+            state.credentials.iter_mut().filter(|known| known.hash == *hash && known.revoked_at.is_none());
+        Ok(open.next().map(|credential| credential.revoked_at = Some(at)).is_some())
+    }
 }
 
 /// One who reads a [`MemoryStore`].

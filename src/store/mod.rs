@@ -228,6 +228,9 @@ pub trait Writer: Send {
 
     /// Ends every credential of that member that is not ended yet; says how many.
     fn revoke_credentials(&mut self, team: &TeamName, member: &MemberName, at: Time) -> Result<usize, Fault>;
+
+    /// Ends one credential, unless it is ended or unknown; says whether it did.
+    fn revoke_credential(&mut self, hash: &Digest, at: Time) -> Result<bool, Fault>;
 }
 
 /// Those who read. Shared by all tasks; each call is short and may block on the disk.

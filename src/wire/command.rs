@@ -199,7 +199,7 @@ pub fn break_glass(request: proto::BreakGlassRequest) -> Result<escalation::Brea
     Ok(escalation::BreakGlass { refs: request.refs, span, once: !request.lasting, reason: request.reason })
 }
 
-fn one<T>(name: &str, text: &str) -> Result<T, Rejection>
+pub(super) fn one<T>(name: &str, text: &str) -> Result<T, Rejection>
 where
     T: std::str::FromStr<Err = crate::protocol::name::Malformed>,
 {
@@ -227,7 +227,7 @@ fn places(arguments: &mut Arguments, name: &str, texts: &[String]) -> Vec<Place>
 }
 
 /// Refuses a list that is longer than anybody reads.
-fn bounded(arguments: &mut Arguments, name: &str, count: usize) {
+pub(super) fn bounded(arguments: &mut Arguments, name: &str, count: usize) {
     if count > PLACES_MAX {
         arguments.refuse(
             name,
@@ -243,6 +243,6 @@ fn named(places: Vec<Place>, found: &[bool]) -> Vec<NamedPlace> {
     places.into_iter().zip(found).map(|(place, found)| NamedPlace { place, found: *found }).collect()
 }
 
-fn run(run: proto::Run) -> Run {
+pub(super) fn run(run: proto::Run) -> Run {
     Run { command: run.command, exit: run.exit, output: run.output }
 }

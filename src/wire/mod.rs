@@ -1,5 +1,5 @@
 //! The only module that knows protobuf: messages to commands, state to messages, rejections to
-//! statuses and back.
+//! statuses and back; and the JSON that messages are told in.
 //!
 //! Nothing here decides: an argument that is not of its form is refused by name, everything else goes
 //! to the core as it came.
@@ -7,9 +7,11 @@
 pub mod batch;
 pub mod command;
 pub mod escalation;
+pub mod json;
 pub mod listen;
 pub mod request;
 pub mod requirement;
+pub mod room;
 pub mod status;
 pub mod status_code;
 pub mod version;
@@ -34,6 +36,11 @@ pub fn timestamp(at: Time) -> prost_types::Timestamp {
     const MICROS: i64 = 1_000_000;
     let nanos = i32::try_from(at.0.rem_euclid(MICROS) * 1_000).expect("below a second");
     prost_types::Timestamp { seconds: at.0.div_euclid(MICROS), nanos }
+}
+
+/// A time of a message.
+pub fn time_of(stamp: &prost_types::Timestamp) -> Time {
+    Time(stamp.seconds.saturating_mul(1_000_000).saturating_add(i64::from(stamp.nanos) / 1_000))
 }
 
 /// Names, references and ids as texts.

@@ -113,6 +113,8 @@ writes! {
     "Escalate": EscalateRequest,
     "AnswerEscalation": AnswerEscalationRequest,
     "BreakGlass": BreakGlassRequest,
+    "Say": SayRequest,
+    "JudgeClaim": JudgeClaimRequest,
 }
 
 /// The request's id in its canonical form, with the SHA-256 of what it asks for: the method and the

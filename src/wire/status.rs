@@ -1,7 +1,7 @@
 //! A team's state as messages: who holds the ball.
 
 use super::escalation::{escalation, waiting_on};
-use super::version::{edges, proposal_state};
+use super::version::{edges, proposal_state, reviewers};
 use super::{proto, texts, timestamp};
 use crate::protocol::charter::Charter;
 use crate::protocol::name::{MemberName, Seq};
@@ -67,7 +67,7 @@ fn circle(team: &Team, charter: &Charter, revision: u32, circle: &Circle) -> pro
 
 /// One proposal at a glance, with the approvals that count: those of a version that is current,
 /// stands, and could be published.
-fn proposal(team: &Team, charter: &Charter, now: Time, proposal: &Proposal) -> proto::Proposal {
+pub fn proposal(team: &Team, charter: &Charter, now: Time, proposal: &Proposal) -> proto::Proposal {
     let state = team.review().proposal_state(proposal);
     let current = proposal.current();
     let counting = current.filter(|_| proposal.withdrawal.is_none() && proposal.publish_failed.is_none());
@@ -93,6 +93,9 @@ fn proposal(team: &Team, charter: &Charter, now: Time, proposal: &Proposal) -> p
         open_objections: proposal.open_objections().map(|objection| objection.id.to_string()).collect(),
         circle: proposal.circle.to_string(),
         cooldown_until: cooling.filter(|until| *until > now).map(timestamp),
+        reviewers: current.map(|version| reviewers(charter, proposal, version)).unwrap_or_default(),
+        summary: current.map(|version| version.summary.clone()).unwrap_or_default(),
+        proposed_at: current.map(|version| timestamp(version.at)),
     }
 }
 

@@ -14,12 +14,6 @@ pub fn version(charter: &Charter, review: &Review, proposal: &Proposal, version:
         email: author.email.clone(),
         member: charter.member_of_email(&author.email).map(ToString::to_string).unwrap_or_default(),
     };
-    let reviewer = |edge: Edge<'_>| proto::Reviewer {
-        member: edge.reviewer.to_string(),
-        lens: edge.lens.to_string(),
-        eligible: proposal.own_work(charter, version, edge.reviewer).is_none(),
-        read: version.read_by.contains_key(edge.reviewer),
-    };
     proto::Version {
         reference: version.reference(&proposal.name).to_string(),
         proposal: proposal.name.to_string(),
@@ -33,7 +27,7 @@ pub fn version(charter: &Charter, review: &Review, proposal: &Proposal, version:
         current_reference: proposal.current_ref(),
         state: proposal_state(review.proposal_state(proposal)).into(),
         authors: version.authors.iter().map(author).collect(),
-        reviewers: edges(charter, proposal).map(reviewer).collect(),
+        reviewers: reviewers(charter, proposal, version),
         votes: votes(version),
         objections: proposal
             .objections
@@ -69,6 +63,36 @@ fn check(version: &Version, name: &str) -> proto::Check {
     }
 }
 
+/// Who must approve a version, and how each stands to it.
+pub(super) fn reviewers(charter: &Charter, proposal: &Proposal, version: &Version) -> Vec<proto::Reviewer> {
+    let reviewer = |edge: Edge<'_>| {
+        let until = proposal.versions.iter().rev().filter(|earlier| earlier.number <= version.number);
+        let mut votes = until.filter_map(|earlier| {
+            let vote = earlier.ballots.get(edge.reviewer)?.vote.as_ref()?;
+            Some((vote_kind(vote.kind), earlier.number))
+        });
+        let (vote, voted_on) = votes.next().unwrap_or_default();
+        let overruled = version.overruled.contains(edge.reviewer);
+        proto::Reviewer {
+            member: edge.reviewer.to_string(),
+            lens: edge.lens.to_string(),
+            eligible: proposal.own_work(charter, version, edge.reviewer).is_none(),
+            read: version.read_by.contains_key(edge.reviewer),
+            vote: vote.into(),
+            voted_on,
+            overruled: overruled && !version.approved_by(edge.reviewer),
+        }
+    };
+    edges(charter, proposal).map(reviewer).collect()
+}
+
+fn vote_kind(kind: VoteKind) -> proto::VoteKind {
+    match kind {
+        VoteKind::Approve => proto::VoteKind::Approve,
+        VoteKind::Object => proto::VoteKind::Object,
+    }
+}
+
 /// Who reviews a proposal.
 pub(super) fn edges<'a>(
     charter: &'a Charter,
@@ -80,21 +104,16 @@ pub(super) fn edges<'a>(
 
 fn votes(version: &Version) -> Vec<proto::Vote> {
     let cast = version.ballots.iter().filter_map(|(by, ballot)| Some((by, ballot.vote.as_ref()?)));
-    let vote = |(by, vote): (&crate::protocol::name::MemberName, &crate::protocol::review::Vote)| {
-        let kind = match vote.kind {
-            VoteKind::Approve => proto::VoteKind::Approve,
-            VoteKind::Object => proto::VoteKind::Object,
-        };
-        proto::Vote {
+    let vote =
+        |(by, vote): (&crate::protocol::name::MemberName, &crate::protocol::review::Vote)| proto::Vote {
             by: by.to_string(),
             lenses: texts(&vote.lenses),
             version: version.number,
-            kind: kind.into(),
+            kind: vote_kind(vote.kind).into(),
             at: Some(timestamp(vote.at)),
             checked: vote.checked.iter().cloned().map(String::from).collect(),
             ran: vote.ran.iter().map(run).collect(),
-        }
-    };
+        };
     cast.map(vote).collect()
 }
 

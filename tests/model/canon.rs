@@ -4,6 +4,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use countersign::protocol::name::MessageId;
 use countersign::protocol::review::{Circle, CircleState, Proposal, ProposalState, Version};
 use countersign::protocol::time::Time;
 use countersign::protocol::{Obligation, Team};
@@ -53,6 +54,15 @@ pub fn team(team: &Team, late: Option<Time>, now: Time, to: &mut Both) {
         proposal(team, now, known, to);
     }
     review.dropped().for_each(|known| known.name.hash(to));
+    let room = team.room();
+    for id in (1..=room.last().map_or(0, |last| last.0)).map(MessageId) {
+        let message = room.message(id).map(|known| (&known.by, known.root, known.length, known.claim));
+        message.hash(to);
+        room.verdicts(id).for_each(|verdict| verdict.hash(to));
+        for member in team.adopted().into_iter().flat_map(|adopted| adopted.charter.members.keys()) {
+            room.asked(member).any(|(asked, _)| asked == id).hash(to);
+        }
+    }
     let mut open: Vec<_> = team.escalations().open().collect();
     open.sort_by_key(|one| (one.opened.cause, &one.opened.subject, &one.opened.member));
     for escalation in open {

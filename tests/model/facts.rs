@@ -203,6 +203,14 @@ pub struct Asked {
     pub proposal: Option<String>,
 }
 
+/// A message.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Heard {
+    pub by: String,
+    pub claim: bool,
+    pub verdicts: BTreeMap<String, String>,
+}
+
 /// Everything that is known of a state.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
@@ -216,6 +224,8 @@ pub struct Facts {
     pub asked: BTreeMap<u32, Asked>,
     pub asked_ever: u32,
     pub remarks_ever: u32,
+    /// Messages, and what came of those that are claims.
+    pub said: Vec<Heard>,
 }
 
 impl Facts {

@@ -6,6 +6,7 @@ use countersign::protocol::name::Actor;
 use countersign::protocol::review::{
     Approve, Confirm, NamedPlace, Read, ReadObjections, ReportCheck, Resolve, Run,
 };
+use countersign::protocol::room::{Evidence, JudgeClaim, Say, Verdict};
 use countersign::protocol::time::Time;
 use countersign::protocol::{Command, Obligation};
 
@@ -87,6 +88,19 @@ pub fn command(world: &World, node: &Node, owed: &Obligation) -> Result<Command,
                 reason: "done".to_owned(),
             })
         }
+        ("say", ["--reply", id, "TEXT"]) => Command::Say(Say {
+            text: "done".to_owned(),
+            to: Vec::new(),
+            about: None,
+            reply: Some(parsed(id, line)?),
+            claim: None,
+        }),
+        ("verdict", [id, "VERDICT", "TEXT"]) => Command::JudgeClaim(JudgeClaim {
+            message: parsed(id, line)?,
+            verdict: Verdict::Unverifiable,
+            text: "done".to_owned(),
+            evidence: Evidence::default(),
+        }),
         _ => return Err(unreadable("nothing that anybody could run")),
     };
     Ok(command)
@@ -154,6 +168,13 @@ pub fn line(who: &Actor, command: &Command, passed: i64) -> String {
         // A play confirms what the member last saw in status.
         Command::Confirm(confirm) => format!("confirm {}", confirm.reference),
         Command::Escalate(escalate) => format!("escalate {} {:?}", escalate.subject, escalate.text),
+        Command::Say(say) => {
+            let to: String = say.to.iter().map(|member| format!(" --to {member}")).collect();
+            let reply = say.reply.map_or(String::new(), |id| format!(" --reply {id}"));
+            let claim = if say.claim.is_some() { " --claim" } else { "" };
+            format!("say {:?}{to}{reply}{claim}", say.text)
+        }
+        Command::JudgeClaim(judge) => format!("verdict {} {} {:?}", judge.message, judge.verdict, judge.text),
         Command::AnswerEscalation(answer) => {
             let member = answer.member.as_ref().map_or(String::new(), |one| format!(" --member {one}"));
             let (id, decision) = (answer.escalation, answer.decision);

@@ -7,12 +7,14 @@ use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind, Ide
 use countersign::protocol::charter;
 use countersign::protocol::escalation::{Answer, Decision, Escalate};
 use countersign::protocol::name::{
-    Actor, CircleName, Digest, DigestPrefix, MemberName, ObjectionId, ProposalName, Subject, VersionRef,
+    Actor, CircleName, Digest, DigestPrefix, MemberName, MessageId, ObjectionId, ProposalName, Subject,
+    VersionRef,
 };
 use countersign::protocol::review::{
     Approve, Confirm, NamedPlace, Note, Object, Overrule, Propose, PublishFailure, Read, ReadObjections,
     ReportCheck, ReportPublish, Resolve, Run, Withdraw,
 };
+use countersign::protocol::room::{Evidence, JudgeClaim, Say, Verdict};
 use countersign::protocol::{Command, Effect};
 use sha2::{Digest as _, Sha256};
 
@@ -40,6 +42,8 @@ pub struct Bounds {
     pub withdrawals: u32,
     /// Proposals beside the charter's.
     pub ad_hoc: usize,
+    /// Messages in the room.
+    pub said: usize,
 }
 
 /// A world.
@@ -159,6 +163,7 @@ impl World {
         tries.ad_hoc();
         tries.confirmations();
         tries.persons();
+        tries.room();
         tries.server();
         tries.out
     }
@@ -521,6 +526,38 @@ impl Tries<'_> {
                 }
                 for text in self.wrong().into_iter().chain([" ".to_owned()]) {
                     self.by(&human, revise(&text));
+                }
+            }
+        }
+    }
+
+    /// Everybody claims or says something to somebody, and gives a verdict on everything.
+    fn room(&mut self) {
+        if self.world.bounds.said == 0 {
+            return;
+        }
+        let members = self.members();
+        let said = self.facts.said.len();
+        for (index, member) in members.iter().enumerate() {
+            let next = members[(index + 1) % members.len()].clone();
+            for message in (1..=said as u32 + 1).map(MessageId) {
+                for verdict in [Verdict::Supported, Verdict::Refuted] {
+                    let (text, evidence) = (String::new(), Evidence::default());
+                    let judge = JudgeClaim { message, verdict, text, evidence };
+                    self.by(member, Command::JudgeClaim(judge));
+                }
+            }
+            if said >= self.world.bounds.said {
+                continue;
+            }
+            let replies = (1..=said as u32 + 1).map(MessageId).map(Some);
+            for reply in std::iter::once(None).chain(replies) {
+                for claim in [None, Some(Evidence::default())] {
+                    let (text, to, about) = (REASON.to_owned(), vec![next.clone()], None);
+                    let say = Say { text, to, about, reply, claim };
+                    self.by(member, Command::Say(say.clone()));
+                    self.by(member, Command::Say(Say { text: " ".to_owned(), ..say.clone() }));
+                    self.by(member, Command::Say(Say { to: vec!["mallory".to_owned()], ..say }));
                 }
             }
         }

@@ -24,6 +24,7 @@ pub fn all(size: Size) -> Vec<World> {
         charters(full),
         each(full),
         beside(),
+        room(full),
     ]
 }
 
@@ -260,4 +261,20 @@ fn beside() -> World {
     let limits = limits(1, NEVER_LATE).replace("withdraw_flips = 1", "withdraw_flips = 2");
     let refuses = &[("withdraw", "COOLDOWN_ACTIVE"), ("propose", "NAME_UNUSABLE")];
     World { shows: &["withdrawn"], refuses, ..nothing_beside("beside", charter(&limits, more), bounds) }
+}
+
+/// What members say to one another, and the verdicts on it, while nothing else moves.
+fn room(full: bool) -> World {
+    let bounds = Bounds { said: if full { 3 } else { 2 }, ..Bounds::default() };
+    let refuses = &[
+        ("say", "UNKNOWN_SUBJECT"),
+        ("say", "UNKNOWN_MEMBER"),
+        ("say", "EMPTY_TEXT"),
+        ("verdict", "UNKNOWN_SUBJECT"),
+        ("verdict", "NOT_A_CLAIM"),
+        ("verdict", "OWN_CLAIM"),
+        ("verdict", "ALREADY_JUDGED"),
+    ];
+    let charter = charter(&limits(1, NEVER_LATE), &reviewed_by_two("design", "security"));
+    World { shows: &["said", "claim-judged"], refuses, ..nothing_beside("room", charter, bounds) }
 }

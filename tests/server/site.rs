@@ -119,7 +119,7 @@ impl Site {
 
     pub fn options(&self) -> Options {
         let listen: SocketAddr = "127.0.0.1:0".parse().unwrap();
-        Options { home: self.home.clone(), listen, tls: None, clock: self.clock.clone() }
+        Options { home: self.home.clone(), listen, tls: None, page: None, clock: self.clock.clone() }
     }
 
     pub async fn start(&mut self) {

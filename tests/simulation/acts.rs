@@ -7,12 +7,13 @@ use countersign::protocol::artifact::{ArtifactFacts, Identity, Place, RepoPath};
 use countersign::protocol::charter::ConfirmKind;
 use countersign::protocol::escalation::{self, Decision, ReportSent};
 use countersign::protocol::name::{
-    Actor, CircleRef, Digest, DigestPrefix, EscalationId, MemberName, ObjectionId, ProposalName, Subject,
-    VersionRef,
+    Actor, CircleRef, Digest, DigestPrefix, EscalationId, MemberName, MessageId, ObjectionId, ProposalName,
+    Subject, VersionRef,
 };
 use countersign::protocol::review::{
     self, Circle, CircleState, NamedPlace, Proposal, PublishFailure, Run, Version,
 };
+use countersign::protocol::room;
 use countersign::protocol::{Adopt, Command, Effect, ObligationKind, Team, charter};
 use sha2::{Digest as _, Sha256};
 
@@ -63,6 +64,9 @@ impl World<'_> {
             if self.is_finished() {
                 // A few more, since final must stay final.
                 last = last.min(self.seen.steps + STEPS_AFTER);
+            }
+            if self.served.is_none() && self.dice.below(1_200) == 0 {
+                self.chatter()?;
             }
             match self.dice.below(100) {
                 0 => self.adopt()?,
@@ -278,6 +282,7 @@ impl World<'_> {
                 reason: self.text(),
             }),
             84 => self.report_check(member),
+            _ if self.dice.percent(6) => self.word(member),
             85..88 => Command::Confirm(review::Confirm { reference: self.circle_ref() }),
             88 if self.dice.percent(40) => self.revise(),
             88..91 => {
@@ -472,6 +477,48 @@ impl World<'_> {
         };
         let output = self.dice.percent(50).then(|| self.text());
         Command::ReportCheck(review::ReportCheck { reference, name, exit, output })
+    }
+
+    /// Something in the room, or a verdict on what was claimed there.
+    fn word(&mut self, member: &MemberName) -> Command {
+        let last = self.team.room().last().map_or(0, |last| last.0);
+        let asked: Vec<MessageId> = self.team.room().asked(member).map(|(id, _)| id).collect();
+        let mut known = MessageId(1 + self.dice.below(last as usize + 1) as u32);
+        if self.dice.percent(60) {
+            known = self.dice.pick(&asked).copied().unwrap_or(known);
+        }
+        if self.dice.percent(35) {
+            let verdict = *self.dice.pick(room::Verdict::ALL).expect("there are verdicts");
+            let text = if self.dice.percent(50) { self.text() } else { String::new() };
+            let evidence = room::Evidence::default();
+            return Command::JudgeClaim(room::JudgeClaim { message: known, verdict, text, evidence });
+        }
+        let members = self.members.clone();
+        let to = match self.dice.below(20) {
+            0 => vec!["mallory".to_owned()],
+            1 => vec!["all".to_owned()],
+            2..5 => Vec::new(),
+            _ => self.dice.pick(&members).iter().map(ToString::to_string).collect(),
+        };
+        let about = self.dice.percent(20).then(|| self.proposal_name(member).to_string());
+        let claim = self.dice.percent(30).then(room::Evidence::default);
+        let reply = (last > 0 && self.dice.percent(60)).then_some(known);
+        Command::Say(room::Say { text: self.text(), to, about, reply, claim })
+    }
+
+    /// Members who answer one another with a mention each, for longer than a chain may be.
+    fn chatter(&mut self) -> Verdict {
+        let members = self.members.clone();
+        for step in 0..12 {
+            let by = members[step % members.len()].clone();
+            let to = vec![members[(step + 1) % members.len()].to_string()];
+            // By an answer, or by a fresh message while one is owed.
+            let reply = if self.dice.percent(70) { self.team.room().last() } else { None };
+            let (text, about, claim) = ("and you?".to_owned(), None, None);
+            let say = room::Say { text, to, about, reply, claim };
+            self.perform(&Actor::Member(by), &Command::Say(say))?;
+        }
+        Ok(())
     }
 
     fn note(&mut self, reference: VersionRef) -> Command {

@@ -56,6 +56,11 @@ pub fn asked(who: &Actor, command: &Command) -> Asked {
         Command::AnswerEscalation(answer) => of("answer", &answer.escalation),
         Command::BreakGlass(_) => of("break-glass", &""),
         Command::Acknowledge(took) => of("acknowledge", &took.wake),
+        Command::Say(say) => {
+            let reply = say.reply.map(|reply| reply.to_string());
+            Asked { mentions: say.to.clone(), ..of("say", &reply.unwrap_or_default()) }
+        }
+        Command::JudgeClaim(judge) => of("verdict", &judge.message),
         Command::ReportSent(report) => of("sent", &report.escalation),
         Command::TimePassed => of("time", &""),
         Command::ResumeServer(_) => of("resume", &""),

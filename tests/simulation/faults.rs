@@ -8,7 +8,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 use countersign::coordinator::{Notice, Notifier};
-use countersign::protocol::name::{EscalationId, MemberName, Seq, TeamName};
+use countersign::protocol::name::{Digest, EscalationId, MemberName, Seq, TeamName};
 use countersign::protocol::time::Time;
 use countersign::store::{Batch, CommitFault, Credential, Fault, Head, Refused, Writer};
 
@@ -165,6 +165,10 @@ impl Writer for Doubtful {
         }
         Ok(0)
     }
+
+    fn revoke_credential(&mut self, hash: &Digest, at: Time) -> Result<bool, Fault> {
+        self.inner.revoke_credential(hash, at)
+    }
 }
 
 /// In the place of a writer that is closed.
@@ -190,6 +194,10 @@ impl Writer for Gone {
     }
 
     fn revoke_credentials(&mut self, _: &TeamName, _: &MemberName, _: Time) -> Result<usize, Fault> {
+        Err(Fault::Failed { what: GONE.to_owned() })
+    }
+
+    fn revoke_credential(&mut self, _: &Digest, _: Time) -> Result<bool, Fault> {
         Err(Fault::Failed { what: GONE.to_owned() })
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! In reading order: `charters` makes a team; `acts` what its members try; `told` what they are told
 //! to do; `world` performs it; `server`, `faults` and `served` have a real server perform it; `stored`,
-//! `history`, `strictness` and `oracle` judge what was stored, apart from the core. `step` is what a run comes to;
+//! `history`, `strictness`, `oracle` and `room` judge what was stored, apart from the core. `step` is what a run comes to;
 //! `script` writes it as a play.
 
 #![allow(dead_code)] // The test and the example each use their part.
@@ -17,6 +17,7 @@ mod dice;
 mod faults;
 mod history;
 mod oracle;
+mod room;
 mod script;
 mod served;
 mod server;

@@ -31,6 +31,8 @@ pub struct Asked {
     pub misplaced: bool,
     /// Of a report: whether the server couldn't publish.
     pub failure: bool,
+    /// Of a message: whom it is to.
+    pub mentions: Vec<String>,
 }
 
 /// A guarantee that doesn't hold.
@@ -239,8 +241,10 @@ impl Oracle {
                 self.check_reported(event)?;
             }
             Fact::CalledOut(event) => {
-                let texts =
-                    ["propose", "object", "note", "resolve", "overrule", "withdraw", "escalate", "answer"];
+                let texts = [
+                    "propose", "object", "note", "resolve", "overrule", "withdraw", "escalate", "answer",
+                    "say", "verdict",
+                ];
                 by_asker(&event.by, &texts)?;
                 demand!("G7", event.rule.starts_with("text/"), "{} refuses nothing", event.rule);
             }
@@ -278,6 +282,14 @@ impl Oracle {
                 demand!("G6", reported, "{} reopened {}", asked.by, event.circle);
                 let complete = self.history.circle_state(&event.circle) == "complete";
                 demand!("G6", complete, "{} wasn't complete and opened again", event.circle);
+            }
+            Fact::Said(event) => {
+                by_asker(&event.by, &["say"])?;
+                self.said(asked, event)?;
+            }
+            Fact::ClaimJudged(event) => {
+                by_asker(&event.by, &["verdict"])?;
+                self.claim_judged(asked, event)?;
             }
             Fact::Escalated(event) => self.escalated(asked, event)?,
             Fact::EscalationClosed(event) => self.escalation_closed(asked, event)?,
@@ -776,7 +788,7 @@ impl Oracle {
             demand!("G7", event.decision.is_none(), "nobody decided {:?}", event.decision);
             let ended = self.history.circle_state(self.history.circle_of(subject)) == "closed"
                 || self.history.ended(&event.id);
-            let lasting = !ended && *cause == "asked" || *cause == "recovery";
+            let lasting = !ended && *cause == "asked" || matches!(*cause, "recovery" | "mention-chain");
             let limit = !ended
                 && asked.verb != "revise"
                 && *cause == "flip-limit"
@@ -817,6 +829,7 @@ impl Oracle {
         let history = &self.history;
         let batch = || history.entries[first..].iter().map(|entry| &entry.fact);
         match asked.verb {
+            "say" => self.chains_are_told()?,
             "revise" => {
                 let charter = history.charter().expect("one was just adopted");
                 for circle in history.circles() {

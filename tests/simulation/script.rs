@@ -264,6 +264,23 @@ fn said(
             let _ = write!(text, " --reason {}", quoted(&answer.reason));
             text
         }
+        Command::Say(say) => {
+            let mut text = format!("say {}", quoted(&say.text));
+            for named in &say.to {
+                let _ = write!(text, " --to {named}");
+            }
+            if let Some(reply) = say.reply {
+                let _ = write!(text, " --reply {reply}");
+            }
+            if let Some(about) = &say.about {
+                let _ = write!(text, " --about {about}");
+            }
+            text.push_str(if say.claim.is_some() { " --claim" } else { "" });
+            text
+        }
+        Command::JudgeClaim(judge) => {
+            format!("verdict {} {} {}", judge.message, judge.verdict, quoted(&judge.text))
+        }
         Command::BreakGlass(_) => unreachable!("the simulated teams have no door"),
         Command::Adopt(_)
         | Command::ReportPublish(_)

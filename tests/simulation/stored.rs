@@ -298,6 +298,32 @@ pub struct DeliverableDropped {
     pub reason: String,
 }
 
+#[derive(Clone, Debug, Deserialize)]
+pub struct Said {
+    pub id: String,
+    pub by: String,
+    pub text: String,
+    #[serde(default)]
+    pub mentions: Vec<String>,
+    #[serde(default)]
+    pub reply: Option<String>,
+    #[serde(default)]
+    pub claim: Option<serde_json::Value>,
+    pub root: String,
+    pub length: u32,
+    #[serde(default)]
+    pub ended: bool,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct ClaimJudged {
+    pub message: String,
+    pub by: String,
+    pub verdict: String,
+    #[serde(default)]
+    pub text: Option<String>,
+}
+
 /// By a stand-in, or by nobody.
 #[derive(Debug, Deserialize)]
 pub struct HandedOver {
@@ -357,6 +383,8 @@ facts! {
     "escalation-reminded" => Reminded(EscalationReminded),
     "escalation-sent" => Sent(EscalationSent),
     "server-resumed" => Resumed(ServerResumed),
+    "said" => Said(Said),
+    "claim-judged" => ClaimJudged(ClaimJudged),
     "reviewer-replaced" => Replaced(HandedOver),
     "reviewer-excused" => Excused(HandedOver),
     "phase-closed" => PhaseClosed(PhaseClosed),

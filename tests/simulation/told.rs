@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use countersign::protocol::Command;
 use countersign::protocol::escalation::{self, Decision};
 use countersign::protocol::review::{self, Run};
+use countersign::protocol::room;
 
 use super::world::World;
 
@@ -85,6 +86,19 @@ pub fn command(world: &mut World<'_>, line: &str) -> Result<Command, String> {
                 reason: (*reason).to_owned(),
             })
         }
+        ("say", ["--reply", id, text]) => Command::Say(room::Say {
+            text: (*text).to_owned(),
+            to: Vec::new(),
+            about: None,
+            reply: Some(id.parse().map_err(|m| unreadable(&m))?),
+            claim: None,
+        }),
+        ("verdict", [id, "VERDICT", text]) => Command::JudgeClaim(room::JudgeClaim {
+            message: id.parse().map_err(|m| unreadable(&m))?,
+            verdict: room::Verdict::Unverifiable,
+            text: (*text).to_owned(),
+            evidence: room::Evidence::default(),
+        }),
         _ => return Err(format!("no command that anybody could run: {line}")),
     };
     Ok(command)

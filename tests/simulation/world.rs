@@ -1,6 +1,6 @@
 //! The world of one run: a team, its clock, its members and its log, and the oracle that watches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use countersign::judge::CelJudge;
 use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind, Identity, RepoPath};
@@ -301,9 +301,13 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// What the core says of each proposal is what the oracle works out.
+    /// What the core says of each proposal, and of answers that are owed, is what the oracle works out.
     fn agrees(&self) -> Verdict {
         let (review, history) = (self.team.review(), self.oracle.history());
+        let answers = self.team.answers_owed().into_iter();
+        let answers: BTreeSet<_> = answers.map(|owed| (owed.member.to_string(), owed.subject)).collect();
+        let by_the_log = history.answers_owed();
+        demand!("G9", answers == by_the_log, "{answers:?} are owed, and by the log {by_the_log:?}");
         // What is long published is looked at now and then.
         let all = self.careful || self.seen.steps.is_multiple_of(8);
         for proposal in review.proposals() {
@@ -411,7 +415,9 @@ impl<'a> World<'a> {
             let id = id.strip_prefix("decide:").and_then(|id| id.parse().ok());
             id.and_then(|id| self.team.escalations().get(id)).is_some_and(|known| !idle(known.opened.cause))
         };
-        within && (obligation.kind != ObligationKind::Decide || open(&obligation.id))
+        // An answer in the room moves no work.
+        let answer = obligation.kind == ObligationKind::Answer;
+        within && !answer && (obligation.kind != ObligationKind::Decide || open(&obligation.id))
     }
 
     fn cools(&self, circle: &Circle) -> bool {

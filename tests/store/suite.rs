@@ -271,6 +271,13 @@ fn credentials_last_and_end<H: Home>() {
     let of_zoe = reader.credentials().unwrap().into_iter().filter(|known| known.member.as_str() == "zoe");
     let ends: Vec<_> = of_zoe.map(|known| (known.hash == replaced.hash, known.revoked_at)).collect();
     assert!(ends.contains(&(true, None)) && ends.contains(&(false, Some(Time(40)))), "{ends:?}");
+    writer.add_credential(&credential(8, &demo, "app")).unwrap();
+    let one = credential(8, &demo, "app").hash;
+    assert!(writer.revoke_credential(&one, Time(45)).unwrap());
+    assert!(!writer.revoke_credential(&one, Time(46)).unwrap(), "it is ended already");
+    assert!(!writer.revoke_credential(&Digest::of_bytes([99; 32]), Time(46)).unwrap());
+    let ended = reader.credentials().unwrap().into_iter().find(|known| known.hash == one).unwrap();
+    assert_eq!(ended.revoked_at, Some(Time(45)));
     assert_eq!(writer.revoke_credentials(&demo, &app, Time(50)).unwrap(), 2);
     assert_eq!(writer.revoke_credentials(&demo, &app, Time(60)).unwrap(), 0);
     drop((writer, reader));

@@ -17,12 +17,15 @@ use countersign::protocol::escalation::{self, Decision};
 use countersign::protocol::name::{Actor, Digest, Malformed, ProposalName, Seq, VersionRef};
 use countersign::protocol::referee::CalledOut;
 use countersign::protocol::review::{self, NamedPlace, Requirement, Run, requirement};
+use countersign::protocol::room;
 use countersign::protocol::time::{Span, Time};
 use countersign::protocol::{
     Adopt, Answer, Command, Effect, Event, ObligationKind, Team, Violation, adoption, charter, secret,
 };
 use countersign::store::Reader;
 use countersign::store::memory::MemoryStore;
+use countersign::wire::proto;
+use countersign::wire::room::entry;
 use sha2::{Digest as _, Sha256};
 use tokio::runtime::Runtime;
 
@@ -137,7 +140,24 @@ impl Coordinated {
                     reason: reason.clone(),
                 })
             }
-            Act::Explain { .. } | Act::CalledOut | Act::TryRule { .. } | Act::Listen { .. } => {
+            Act::Say { text, to, reply, about, claim, .. } => Command::Say(room::Say {
+                text: text.clone(),
+                to: to.clone(),
+                about: about.clone(),
+                reply: reply.as_ref().map(|id| id.parse()).transpose()?,
+                claim: claim.as_ref().map(|(at, ran)| evidence(at, ran)).transpose()?,
+            }),
+            Act::Verdict { message, verdict, text, at, ran } => Command::JudgeClaim(room::JudgeClaim {
+                message: message.parse()?,
+                verdict: verdict.parse()?,
+                text: text.clone(),
+                evidence: evidence(at, ran)?,
+            }),
+            Act::Explain { .. }
+            | Act::CalledOut
+            | Act::TryRule { .. }
+            | Act::Listen { .. }
+            | Act::Transcript => {
                 unreachable!("it is no command")
             }
         })
@@ -209,6 +229,11 @@ fn open(store: &MemoryStore, clock: &Arc<HandClock>) -> Coordinator {
     Coordinator::start(Box::new(writer), Arc::new(reader), RULEBOOK.clone(), clock.clone()).unwrap()
 }
 
+fn evidence(at: &[String], ran: &[Ran]) -> Result<room::Evidence, Malformed> {
+    let at = at.iter().map(|place| place.parse()).collect::<Result<_, _>>()?;
+    Ok(room::Evidence { at, ran: ran.iter().map(run).collect() })
+}
+
 fn run(ran: &Ran) -> Run {
     Run { command: ran.command.clone(), exit: ran.exit, output: ran.output.clone() }
 }
@@ -237,6 +262,9 @@ impl Stage for Coordinated {
         if let Act::CalledOut = act {
             return Seen::CalledOut { lines: self.called_out() };
         }
+        if let Act::Transcript = act {
+            return Seen::Transcript { lines: self.transcript() };
+        }
         if let Act::TryRule { name } = act {
             let candidate = CelJudge::candidate(&candidate_file(name)).unwrap();
             let tried = self.team.peek(|team| requirement::tried(team, &candidate, who.member().unwrap()));
@@ -251,7 +279,9 @@ impl Stage for Coordinated {
         };
         let request = match act {
             Act::Propose(proposing) => proposing.request.clone(),
-            Act::Approve { request, .. } | Act::Object { request, .. } => request.clone(),
+            Act::Approve { request, .. } | Act::Object { request, .. } | Act::Say { request, .. } => {
+                request.clone()
+            }
             _ => None,
         };
         let key = request.map(|id| {
@@ -275,7 +305,10 @@ impl Stage for Coordinated {
             done
         });
         match outcome {
-            Ok(done) => seen(&self.team, act, done.answer),
+            Ok(done) => {
+                let woke = done.woke.iter().map(|wake| wake.member.to_string()).collect();
+                seen(&self.team, act, done.answer, woke)
+            }
             Err(Refusal::Rejected { rejection, .. }) => {
                 Seen::Refused { violations: rejection.violations().iter().map(shown).collect() }
             }
@@ -436,6 +469,17 @@ impl Coordinated {
         bodies.map(called_out_line).collect()
     }
 
+    /// Where the state says that its entries stand.
+    fn transcript(&self) -> Vec<String> {
+        let seqs = self.team.peek(|team| team.room().entries().to_vec());
+        let one = |seq: &Seq| {
+            let row = self.store.reader().rows(self.team.name(), *seq, 1).unwrap().remove(0);
+            let event = Event::decode(&row.kind, row.schema, &row.body).unwrap();
+            transcript_line(&entry(row.seq, row.at, event).unwrap())
+        };
+        seqs.iter().map(one).collect()
+    }
+
     fn end(&mut self) {
         let ended = self.coordinator.take().unwrap();
         self.runtime.block_on(ended.shutdown());
@@ -472,7 +516,7 @@ pub fn refused_as_malformed(malformed: &Malformed) -> Seen {
     Seen::Refused { violations: vec![shown(&violation)] }
 }
 
-fn seen(team: &TeamHandle, act: &Act, answer: Answer) -> Seen {
+fn seen(team: &TeamHandle, act: &Act, answer: Answer, woke: Vec<String>) -> Seen {
     match answer {
         Answer::Proposed { reference, escalated, .. } => Seen::Proposed {
             reference: reference.to_string(),
@@ -503,6 +547,13 @@ fn seen(team: &TeamHandle, act: &Act, answer: Answer) -> Seen {
             Seen::Confirmed { complete, waiting_for: waiting_for.iter().map(ToString::to_string).collect() }
         }
         Answer::Escalated { escalation } => Seen::Escalated { id: escalation.to_string() },
+        Answer::Said { message, ended, escalation, .. } => {
+            let escalation = escalation.map(|id| id.to_string());
+            Seen::Said { id: message.to_string(), ended, escalation, woke }
+        }
+        Answer::ClaimJudged { message, verdict } => {
+            Seen::Judged { id: message.to_string(), verdict: verdict.to_string() }
+        }
         Answer::Adopted { revision } => Seen::Adopted { revision },
         Answer::EscalationAnswered { escalation } => Seen::Answered { id: escalation.to_string() },
         other => panic!("no member gets {other:?}"),
@@ -581,6 +632,34 @@ fn told(requirement: &Requirement) -> String {
 pub fn called_out_line(body: &str) -> String {
     let said: CalledOut = serde_json::from_str(body).unwrap();
     format!("{} on the {} {} of {}: {}", said.rule, said.what, said.subject, said.by, said.says)
+}
+
+/// An entry of the transcript, as a play shows it: without its time.
+pub fn transcript_line(entry: &proto::TranscriptEntry) -> String {
+    let lower = |name: &str, prefix: &str| name.trim_start_matches(prefix).to_lowercase().replace('_', "-");
+    let mut out = format!("{} {}", entry.id, lower(entry.kind().as_str_name(), "ENTRY_KIND_"));
+    let mut add = |what: &str, words: &str| {
+        if !words.is_empty() {
+            out.push_str(&format!(" {what}{words}"));
+        }
+    };
+    add("by ", &entry.by);
+    add("to ", &entry.mentions.join(", "));
+    add("about ", &entry.about);
+    add("in answer to ", &entry.reply);
+    add("", if entry.ended { "(the chain ended)" } else { "" });
+    add("", &entry.word);
+    let verdict = lower(entry.verdict().as_str_name(), "VERDICT_");
+    add("", if verdict == "unspecified" { "" } else { &verdict });
+    if let Some(evidence) = &entry.evidence {
+        add("at ", &evidence.at.join(", "));
+        for ran in &evidence.ran {
+            add("ran ", &ran.command);
+        }
+    }
+    let text = entry.text.trim_end().replace('\n', " / ");
+    add("", &if text.is_empty() { text } else { format!("\"{text}\"") });
+    out
 }
 
 /// One requirement, as a play shows it: what is met in one line, what isn't with its remedy.

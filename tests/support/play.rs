@@ -23,8 +23,9 @@
 //! `--file PATH=TEXT` and `--delete PATH` (a fresh text in `src/NAME.rs` where none is given),
 //! `--author EMAIL`, `--co-author EMAIL` and `--empty`; a reference `parser@1` is made exact, unless it
 //! carries digits itself; `confirm implement` confirms what this member last saw in `status`; `called-out` lists
-//! what the log says was called out; `listen` takes a wake or is blocked, and goes
-//! away (with `--killed` before it says that the wake was taken); `try RULE` tries a candidate of tests/plays/charters/candidates.
+//! what the log says was called out; `transcript` what was said, with what came of it; `listen` takes a wake or is
+//! blocked, and goes away (with `--killed` before it says that the wake was taken); `try RULE` tries a candidate of
+//! tests/plays/charters/candidates.
 //! The rules of the folder that a charter names stand beside it in tests/plays/charters.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -144,6 +145,24 @@ pub enum Act {
         reviewer: Option<String>,
         reason: String,
     },
+    Say {
+        text: String,
+        to: Vec<String>,
+        reply: Option<String>,
+        about: Option<String>,
+        /// The places and the commands of a claim.
+        claim: Option<(Vec<String>, Vec<Ran>)>,
+        request: Option<String>,
+    },
+    Verdict {
+        message: String,
+        verdict: String,
+        text: String,
+        at: Vec<String>,
+        ran: Vec<Ran>,
+    },
+    /// The room's record.
+    Transcript,
 }
 
 /// What a member gets to see.
@@ -198,6 +217,19 @@ pub enum Seen {
     /// The wake, all that is owed, and what of it woke; nothing where it is blocked.
     Heard {
         woken: Option<(String, Vec<String>, Vec<String>)>,
+    },
+    Said {
+        id: String,
+        ended: bool,
+        escalation: Option<String>,
+        woke: Vec<String>,
+    },
+    Judged {
+        id: String,
+        verdict: String,
+    },
+    Transcript {
+        lines: Vec<String>,
     },
     Adopted {
         revision: u32,
@@ -580,6 +612,25 @@ impl<S: Stage> Troupe<S> {
                 reviewer: args.one("reviewer"),
                 reason: args.one("reason").unwrap_or_default(),
             },
+            "say" => {
+                let (claim, ran) = (args.flag("claim"), args.runs("ran"));
+                Act::Say {
+                    text: args.positional(),
+                    to: args.all("to"),
+                    reply: args.one("reply"),
+                    about: args.one("about"),
+                    claim: claim.then(|| (args.all("at"), ran)),
+                    request: args.one("request-id"),
+                }
+            }
+            "verdict" => Act::Verdict {
+                message: args.positional(),
+                verdict: args.positional(),
+                text: args.positional(),
+                ran: args.runs("ran"),
+                at: args.all("at"),
+            },
+            "transcript" => Act::Transcript,
             verb => panic!("no play knows how to {verb}"),
         };
         args.finish();
@@ -637,7 +688,7 @@ struct Args {
 }
 
 impl Args {
-    const FLAGS: [&'static str; 3] = ["mistaken", "empty", "killed"];
+    const FLAGS: [&'static str; 4] = ["mistaken", "empty", "killed", "claim"];
 
     fn of(words: &[String]) -> Self {
         let mut args = Self { verb: words[0].clone(), positional: Vec::new(), options: Vec::new() };
@@ -741,11 +792,12 @@ fn version_of(reference: &str) -> Option<u32> {
     reference.split_once('@')?.1.split(':').next()?.parse().ok()
 }
 
-/// Whether somebody owes something, or a cooldown will make it so, wherever something is open.
+/// Whether somebody owes something that is more than an answer in the room, or a cooldown will make it so, wherever something is open.
 fn somebody_owes(standing: &Standing) -> bool {
     let open = standing.circles.iter().any(|(_, _, state, _)| state == "open");
     let cooling = standing.proposals.iter().any(|(_, _, state, ..)| state == "withdrawn");
-    !open || cooling || !standing.obligations.is_empty()
+    let owed = standing.obligations.iter().any(|(_, kind, ..)| kind != "answer");
+    !open || cooling || owed
 }
 
 /// The words of a command that an obligation names, as a play says it.
@@ -757,6 +809,7 @@ fn obeyed(command: &str) -> Vec<String> {
     let said = command
         .replace("=TEXT", "=done")
         .replace(" TEXT", " done")
+        .replace(" VERDICT", " unverifiable")
         .replace("--ran CMD", "--ran 'cargo test'");
     words(
         &said

@@ -60,6 +60,19 @@ pub(super) fn said(seen: &Seen) -> String {
             format!("{wake}: {}\nwoken by {}\n", several(owed), several(by))
         }
         Seen::Answered { id } => format!("{id} answered\n"),
+        Seen::Said { id, ended, escalation, woke } => {
+            let woke = if woke.is_empty() {
+                "this woke nobody".to_owned()
+            } else {
+                format!("for {}", several(woke))
+            };
+            let told = escalation.as_ref().map(|id| format!("; {id} before a person")).unwrap_or_default();
+            let ended = if *ended { "; the chain ended" } else { "" };
+            format!("{id} stands, {woke}{ended}{told}\n")
+        }
+        Seen::Judged { id, verdict } => format!("{id} is {verdict}\n"),
+        Seen::Transcript { lines } if lines.is_empty() => "nothing\n".to_owned(),
+        Seen::Transcript { lines } => lines.join("\n") + "\n",
         Seen::Adopted { revision } => format!("revision {revision} in force\n"),
         Seen::Refused { violations } => {
             let mut out = String::new();

@@ -17,6 +17,7 @@ use countersign::wire::proto::listen_response::Said;
 use countersign::wire::proto::listen_service_client::ListenServiceClient;
 use countersign::wire::proto::log_service_client::LogServiceClient;
 use countersign::wire::proto::review_service_client::ReviewServiceClient;
+use countersign::wire::proto::room_service_client::RoomServiceClient;
 use countersign::wire::proto::rule_service_client::RuleServiceClient;
 use countersign::wire::proto::{self, upload_bundle_request::Piece};
 use countersign::wire::rejection_of;
@@ -25,7 +26,9 @@ use tokio::runtime::Runtime;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 
-use super::coordinated::{called_out_line, landed, objection_line, opening, requirement_line};
+use super::coordinated::{
+    called_out_line, landed, objection_line, opening, requirement_line, transcript_line,
+};
 use super::play::{
     Act, Files, Proposing, Ran, Refusal, Seen, Stage, Standing, candidate_file, charter_text, own_rules,
 };
@@ -265,6 +268,38 @@ impl Served {
                 }
                 Seen::Heard { woken: Some((wake, owed, woke_by)) }
             }
+            Act::Say { text, to, reply, about, claim, request } => {
+                let message = proto::SayRequest {
+                    request_id: uuid_of(&request),
+                    text,
+                    to,
+                    about: about.unwrap_or_default(),
+                    reply: reply.unwrap_or_default(),
+                    claim: claim.map(|(at, ran)| evidence(at, &ran)),
+                };
+                let answer = call!(RoomServiceClient::new(self.channel.clone()), say, message);
+                let escalation = Some(answer.escalation).filter(|id| !id.is_empty());
+                let woke = answer.woke.into_iter().map(|wake| wake.member).collect();
+                Seen::Said { id: answer.message, ended: answer.ended, escalation, woke }
+            }
+            Act::Verdict { message, verdict, text, at, ran } => {
+                let named = proto::Verdict::from_str_name(&format!("VERDICT_{}", verdict.to_uppercase()));
+                let message = proto::JudgeClaimRequest {
+                    request_id: String::new(),
+                    message,
+                    verdict: named.unwrap_or_default().into(),
+                    text,
+                    evidence: Some(evidence(at, &ran)),
+                };
+                let answer = call!(RoomServiceClient::new(self.channel.clone()), judge_claim, message);
+                let verdict = lower(answer.verdict().as_str_name(), "VERDICT_");
+                Seen::Judged { id: answer.message, verdict }
+            }
+            Act::Transcript => {
+                let request = proto::ListTranscriptRequest { page_size: 1_000, ..Default::default() };
+                let answer = call!(RoomServiceClient::new(self.channel.clone()), list_transcript, request);
+                Seen::Transcript { lines: answer.entries.iter().map(transcript_line).collect() }
+            }
             Act::Answer { escalation, decision, member, reviewer, reason } => {
                 let message = proto::AnswerEscalationRequest {
                     request_id: String::new(),
@@ -307,7 +342,7 @@ impl Served {
 async fn start(folder: &TempDir, clock: &Arc<HandClock>) -> (Running, Channel) {
     let home = Home::at(folder.path().join(".countersign"));
     let listen = "127.0.0.1:0".parse().unwrap();
-    let options = server::Options { home, listen, tls: None, clock: clock.clone() };
+    let options = server::Options { home, listen, tls: None, page: None, clock: clock.clone() };
     let running = server::start(options).await.unwrap_or_else(|fault| panic!("{fault}"));
     let endpoint = format!("http://{}", running.addr());
     let channel = Channel::from_shared(endpoint).unwrap().connect().await.unwrap();
@@ -426,6 +461,10 @@ fn uuid_of(word: &Option<String>) -> String {
 
 fn run(ran: &Ran) -> proto::Run {
     proto::Run { command: ran.command.clone(), exit: ran.exit, output: ran.output.clone() }
+}
+
+fn evidence(at: Vec<String>, ran: &[Ran]) -> proto::Evidence {
+    proto::Evidence { at, ran: ran.iter().map(run).collect() }
 }
 
 fn lower(name: &str, prefix: &str) -> String {

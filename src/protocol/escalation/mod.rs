@@ -47,6 +47,8 @@ pub enum Cause {
     Recovery,
     /// A person opened the door for a while.
     BrokenGlass,
+    /// Members mentioned one another for too long.
+    MentionChain,
     /// A member asked for it.
     Asked,
 }
@@ -89,6 +91,7 @@ impl Cause {
             Self::RuleError => "rule-error",
             Self::Recovery => "recovery",
             Self::BrokenGlass => "broken-glass",
+            Self::MentionChain => "mention-chain",
             Self::Asked => "asked",
         }
     }
@@ -108,14 +111,14 @@ impl Cause {
             Self::ReviewerNotEligible => &[Dismiss, Replace, Excuse, DropDeliverable, ClosePhase],
             Self::OverruledAgain => &[Dismiss, Overrule, DropDeliverable, ClosePhase],
             Self::PublishFailure => &[Dismiss, DropDeliverable, ClosePhase],
-            Self::RuleError | Self::Recovery | Self::BrokenGlass => &[Dismiss],
+            Self::RuleError | Self::Recovery | Self::BrokenGlass | Self::MentionChain => &[Dismiss],
             Self::Asked => &[Dismiss, Extend, Overrule, Replace, Excuse, DropDeliverable, ClosePhase],
         }
     }
 
     /// Whether work waits for the person's decision; of the others a person is only told.
     pub fn needs_a_decision(self) -> bool {
-        !matches!(self, Self::Stall | Self::Overdue | Self::Recovery | Self::BrokenGlass)
+        !matches!(self, Self::Stall | Self::Overdue | Self::Recovery | Self::BrokenGlass | Self::MentionChain)
     }
 }
 

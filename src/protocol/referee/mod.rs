@@ -119,6 +119,23 @@ fn said_in(event: &Event) -> Vec<Said<'_>> {
             let again = format!("countersign escalate {subject} TEXT");
             vec![said("question", by, id.to_string(), text, again)]
         }
+        Event::Said(event) => {
+            let (kind, again) = match &event.claim {
+                Some(_) => ("claim", "countersign say TEXT --claim --at PLACE"),
+                None => ("message", "countersign say TEXT"),
+            };
+            let text = said(kind, &event.by, event.id.to_string(), &event.text, again.to_owned());
+            let evidence = event.claim.as_ref();
+            let places = evidence.map_or(0, |evidence| evidence.at.len());
+            let commands = evidence.map_or(0, |evidence| evidence.ran.len());
+            vec![Said { places, commands, ..text }]
+        }
+        Event::ClaimJudged(event) => {
+            let (id, body) = (event.message, event.text.as_deref().unwrap_or_default());
+            let again = format!("countersign say --reply {id} TEXT");
+            let text = said("verdict", &event.by, id.to_string(), body, again);
+            vec![Said { places: event.at.len(), commands: event.ran.len(), ..text }]
+        }
         _ => Vec::new(),
     }
 }

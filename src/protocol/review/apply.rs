@@ -152,6 +152,8 @@ impl Review {
             | Event::EscalationSent(_)
             | Event::EscalationClosed(_)
             | Event::CalledOut(_)
+            | Event::Said(_)
+            | Event::ClaimJudged(_)
             | Event::ServerResumed(_)
             | Event::Delivered(_)
             | Event::OwedAgain(_)

@@ -5,27 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::artifact::{Artifact, Identity, Place, RepoPath};
+pub use crate::protocol::evidence::Run;
 use crate::protocol::name::{CircleName, Digest, Lens, MemberName, ObjectionId, PhaseName, ProposalName};
-
-/// A command that was run, as evidence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Run {
-    /// The command.
-    pub command: String,
-    /// How it exited, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub exit: Option<i32>,
-    /// What it printed, where that was kept.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub output: Option<String>,
-}
-
-impl Run {
-    /// Whether it exited with 0, and its output was kept.
-    pub fn passed(&self) -> bool {
-        self.exit == Some(0) && self.output.is_some()
-    }
-}
 
 /// A producer offered a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

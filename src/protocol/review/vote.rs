@@ -11,7 +11,7 @@ use crate::protocol::answer::Answer;
 use crate::protocol::artifact::Place;
 use crate::protocol::escalation::{Cause, Escalated};
 use crate::protocol::event::Event;
-use crate::protocol::name::{EscalationId, Lens, MemberName, ObjectionId, VersionRef, says_nothing};
+use crate::protocol::name::{EscalationId, Lens, MemberName, ObjectionId, VersionRef};
 use crate::protocol::rejection::{Rejection, Violation};
 use crate::protocol::team::{Ask, Decision};
 
@@ -40,7 +40,7 @@ pub(in crate::protocol) fn approve(ask: Ask<'_>, command: &Approve) -> Decision 
         command.resolve.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
     let mut unmet = Vec::new();
     for run in &command.ran {
-        check_run(ask, run, &mut unmet);
+        ask.check_run(run, &mut unmet);
     }
     check_reviewer(ask, &ballot, &mut unmet);
     if let Some(because) = proposal.own_work(ask.charter, version, ask.by) {
@@ -104,14 +104,14 @@ pub(in crate::protocol) fn object(ask: Ask<'_>, command: &Object) -> Decision {
     let (proposal, version) = (ballot.proposal, ballot.version);
     let mut unmet = Vec::new();
     ask.check_text("text", &command.text, &mut unmet);
-    command.failing_test.iter().for_each(|run| check_run(ask, run, &mut unmet));
+    command.failing_test.iter().for_each(|run| ask.check_run(run, &mut unmet));
     check_reviewer(ask, &ballot, &mut unmet);
     check_version(ask, &command.reference, &ballot, &mut unmet);
     check_places(&ballot, &command.at, &mut unmet);
     let mut events = Vec::new();
     check_vote_limit(ask, &ballot, VoteKind::Object, &mut unmet, &mut events);
     ask.check_circle_open(proposal, &mut unmet);
-    check_given("text", &command.text, &mut unmet);
+    ask.check_given("text", &command.text, &mut unmet);
     if let Some(rejection) = Rejection::of(unmet) {
         return Decision { events, outcome: Err(rejection) };
     }
@@ -149,7 +149,7 @@ pub(in crate::protocol) fn note(ask: Ask<'_>, command: &Note) -> Decision {
     check_version(ask, &command.reference, &ballot, &mut unmet);
     check_places(&ballot, &command.at, &mut unmet);
     ask.check_circle_open(proposal, &mut unmet);
-    check_given("text", &command.text, &mut unmet);
+    ask.check_given("text", &command.text, &mut unmet);
     let notes = version.ballots.get(ask.by).map_or(0, |known| known.notes);
     let limit = ask.charter.limits.notes;
     if notes >= limit {
@@ -189,20 +189,6 @@ fn find<'a>(ask: Ask<'a>, reference: &VersionRef) -> Result<Ballot<'a>, Violatio
     let own = ask.edges(proposal).filter(|edge| edge.reviewer == ask.by);
     let lenses = own.map(|edge| edge.lens.clone()).collect();
     Ok(Ballot { proposal, version, reference: version.reference(&proposal.name), lenses })
-}
-
-fn check_given(what: &str, text: &str, unmet: &mut Vec<Violation>) {
-    if says_nothing(text) {
-        unmet.push(Violation::EmptyText { what: what.to_owned() });
-    }
-}
-
-fn check_run(ask: Ask<'_>, run: &Run, unmet: &mut Vec<Violation>) {
-    ask.check_text("command", &run.command, unmet);
-    check_given("command", &run.command, unmet);
-    if let Some(output) = &run.output {
-        ask.check_text("output", output, unmet);
-    }
 }
 
 fn check_reviewer(ask: Ask<'_>, ballot: &Ballot<'_>, unmet: &mut Vec<Violation>) {

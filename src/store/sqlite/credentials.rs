@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::connection::failed;
 use super::log::{bytes_of, digest_of, team_id};
-use crate::protocol::name::{MemberName, TeamName};
+use crate::protocol::name::{Digest, MemberName, TeamName};
 use crate::protocol::time::Time;
 use crate::store::chain::field;
 use crate::store::{Credential, Fault};
@@ -54,14 +54,25 @@ pub(super) fn revoke(
         .filter(|known| known.team == *team && known.member == *member && known.revoked_at.is_none())
         .collect();
     for credential in &open {
-        let ended = Credential { revoked_at: Some(at), ..credential.clone() };
-        conn.execute(
-            "UPDATE credentials SET revoked_at = ?2, seal = ?3 WHERE hash = ?1",
-            params![bytes_of(&ended.hash), at.0, seal(&ended)],
-        )
-        .map_err(|error| failed("ending a credential", &error))?;
+        end(conn, credential, at)?;
     }
     Ok(open.len())
+}
+
+/// Ends the one of that hash, unless it is ended or unknown; says whether it did.
+pub(super) fn revoke_one(conn: &Connection, hash: &Digest, at: Time) -> Result<bool, Fault> {
+    let known = all(conn)?.into_iter().find(|known| known.hash == *hash && known.revoked_at.is_none());
+    known.as_ref().map(|credential| end(conn, credential, at)).transpose().map(|ended| ended.is_some())
+}
+
+fn end(conn: &Connection, credential: &Credential, at: Time) -> Result<(), Fault> {
+    let ended = Credential { revoked_at: Some(at), ..credential.clone() };
+    conn.execute(
+        "UPDATE credentials SET revoked_at = ?2, seal = ?3 WHERE hash = ?1",
+        params![bytes_of(&ended.hash), at.0, seal(&ended)],
+    )
+    .map_err(|error| failed("ending a credential", &error))?;
+    Ok(())
 }
 
 /// All of them, each with its seal checked.

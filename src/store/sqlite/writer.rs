@@ -9,7 +9,7 @@ use super::home::{Beside, Home, Identity};
 use super::lock::HomeLock;
 use super::witness::Witness;
 use super::{credentials, log};
-use crate::protocol::name::{MemberName, Seq, TeamName};
+use crate::protocol::name::{Digest, MemberName, Seq, TeamName};
 use crate::protocol::time::Time;
 use crate::store::chain::{self, Extension, Tail};
 use crate::store::{Batch, CommitFault, Credential, Fault, Head, Refused, Writer};
@@ -312,6 +312,10 @@ impl Writer for SqliteWriter {
 
     fn revoke_credentials(&mut self, team: &TeamName, member: &MemberName, at: Time) -> Result<usize, Fault> {
         self.change("ending credentials", |conn| credentials::revoke(conn, team, member, at))
+    }
+
+    fn revoke_credential(&mut self, hash: &Digest, at: Time) -> Result<bool, Fault> {
+        self.change("ending a credential", |conn| credentials::revoke_one(conn, hash, at))
     }
 }
 

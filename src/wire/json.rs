@@ -1,9 +1,70 @@
-//! The JSON of what commands speak of. Names and words are an interface: see
-//! docs/reference/commands.md. Texts are carried verbatim.
+//! The JSON of what is spoken of: one form for the commands and the page. Names and words are an interface:
+//! see docs/reference/commands.md. Texts are carried verbatim.
 
-use serde_json::{Value, json};
+use prost_types::Timestamp;
+use serde_json::{Map, Value, json};
 
-use crate::client::{Timestamp, proto, time_of};
+use super::{proto, time_of};
+
+/// One unmet condition, with what can be done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unmet {
+    /// The stable code.
+    pub code: String,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// The command that would work, or who can.
+    pub remedy: String,
+    /// The rule that denies; empty where it is no rule.
+    pub rule: String,
+    /// The operands of the sentence.
+    pub facts: Map<String, Value>,
+}
+
+impl From<proto::Violation> for Unmet {
+    fn from(violation: proto::Violation) -> Self {
+        Self {
+            code: violation.code,
+            message: violation.message,
+            remedy: violation.remedy,
+            rule: violation.rule,
+            facts: violation.facts.into_iter().map(|(name, value)| (name, fact(value))).collect(),
+        }
+    }
+}
+
+/// A refusal: `code`, `message`, `facts` and `remedy` are those of the first condition.
+pub fn refusal(unmet: &[Unmet], request_id: Option<&str>, more: u32) -> Map<String, Value> {
+    let mut out = Map::new();
+    out.insert("ok".to_owned(), false.into());
+    if let Some(first) = unmet.first() {
+        out.insert("code".to_owned(), first.code.clone().into());
+        out.insert("message".to_owned(), first.message.clone().into());
+        out.insert("facts".to_owned(), first.facts.clone().into());
+        out.insert("remedy".to_owned(), first.remedy.clone().into());
+    }
+    if let Some(request_id) = request_id {
+        out.insert("request_id".to_owned(), request_id.into());
+    }
+    out.insert("violations".to_owned(), unmet.iter().map(condition).collect());
+    if more > 0 {
+        out.insert("more".to_owned(), more.into());
+    }
+    out
+}
+
+fn condition(unmet: &Unmet) -> Value {
+    let mut out = json!({
+        "code": unmet.code,
+        "message": unmet.message,
+        "facts": unmet.facts,
+        "remedy": unmet.remedy,
+    });
+    if !unmet.rule.is_empty() {
+        out["rule"] = unmet.rule.clone().into();
+    }
+    out
+}
 
 /// A fact of a refusal.
 pub fn fact(fact: proto::Fact) -> Value {
@@ -26,7 +87,7 @@ pub fn time(stamp: Option<&Timestamp>) -> Value {
 }
 
 /// Text, or null where it is empty.
-fn or_null(text: &str) -> Value {
+pub fn or_null(text: &str) -> Value {
     if text.is_empty() { Value::Null } else { text.into() }
 }
 
@@ -128,14 +189,6 @@ pub fn version(version: &proto::Version) -> Value {
     let authors = version.authors.iter().map(
         |author| json!({ "name": author.name, "email": author.email, "member": or_null(&author.member) }),
     );
-    let reviewers = version.reviewers.iter().map(|reviewer| {
-        json!({
-            "member": reviewer.member,
-            "lens": reviewer.lens,
-            "eligible": reviewer.eligible,
-            "read": reviewer.read,
-        })
-    });
     json!({
         "ref": version.reference,
         "proposal": version.proposal,
@@ -150,12 +203,42 @@ pub fn version(version: &proto::Version) -> Value {
         "state": proposal_state(version.state()),
         "base": or_null(&version.base),
         "authors": authors.collect::<Value>(),
-        "reviewers": reviewers.collect::<Value>(),
+        "reviewers": version.reviewers.iter().map(reviewer).collect::<Value>(),
         "votes": version.votes.iter().map(vote).collect::<Value>(),
         "objections": version.objections.iter().map(objection).collect::<Value>(),
         "answers": version.answers,
         "checks": version.checks.iter().map(check).collect::<Value>(),
     })
+}
+
+/// Who must approve, and how that member stands.
+fn reviewer(reviewer: &proto::Reviewer) -> Value {
+    let voted = reviewer.voted_on > 0;
+    json!({
+        "member": reviewer.member,
+        "lens": reviewer.lens,
+        "eligible": reviewer.eligible,
+        "read": reviewer.read,
+        "vote": voted.then(|| word(reviewer.vote().as_str_name(), "VOTE_KIND_")),
+        "voted_on": voted.then_some(reviewer.voted_on),
+        "overruled": reviewer.overruled,
+    })
+}
+
+/// A proposal's record: the one at a glance, with its versions and objections.
+pub fn record(record: &proto::GetProposalResponse) -> Value {
+    let mut out = proposal(&record.proposal.clone().unwrap_or_default());
+    let versions = record.versions.iter().map(|one| {
+        let mut one = version(one);
+        if let Some(members) = one.as_object_mut() {
+            members.remove("objections");
+        }
+        one
+    });
+    out["versions"] = versions.collect();
+    out["objections"] = record.objections.iter().map(objection).collect();
+    out["sequence"] = record.sequence.into();
+    out
 }
 
 /// How a required check stands: `passed`, `failed`, `skipped` or `missing`.
@@ -192,6 +275,42 @@ fn vote(vote: &proto::Vote) -> Value {
     })
 }
 
+/// What a check of a claim came to: `supported`, `refuted` or `unverifiable`.
+pub fn verdict(verdict: proto::Verdict) -> String {
+    word(verdict.as_str_name(), "VERDICT_")
+}
+
+/// An entry of the transcript.
+pub fn entry(entry: &proto::TranscriptEntry) -> Value {
+    let kind = word(entry.kind().as_str_name(), "ENTRY_KIND_");
+    let mut out = json!({
+        "id": entry.id,
+        "kind": kind,
+        "by": or_null(&entry.by),
+        "at": time(entry.at.as_ref()),
+        "text": entry.text,
+        "about": or_null(&entry.about),
+        "sequence": entry.sequence,
+    });
+    match entry.kind() {
+        proto::EntryKind::Message | proto::EntryKind::Claim => {
+            out["mentions"] = entry.mentions.clone().into();
+            out["reply"] = or_null(&entry.reply);
+            out["chain"] = json!({ "root": entry.root, "length": entry.length, "ended": entry.ended });
+        }
+        proto::EntryKind::Verdict => out["verdict"] = verdict(entry.verdict()).into(),
+        proto::EntryKind::Escalation => out["cause"] = entry.word.clone().into(),
+        proto::EntryKind::Decision => out["decision"] = or_null(&entry.word),
+        proto::EntryKind::CallOut => out["rule"] = entry.word.clone().into(),
+        proto::EntryKind::Unspecified => {}
+    }
+    if let Some(evidence) = &entry.evidence {
+        let ran: Value = evidence.ran.iter().map(run).collect();
+        out["evidence"] = json!({ "at": evidence.at, "ran": ran });
+    }
+    out
+}
+
 /// A file that a version changes.
 pub fn file(file: &proto::FileChange) -> Value {
     json!({
@@ -223,6 +342,74 @@ pub fn proposal(proposal: &proto::Proposal) -> Value {
         "open_objections": proposal.open_objections,
         "circle": or_null(&proposal.circle),
         "cooldown_until": time(proposal.cooldown_until.as_ref()),
+        "reviewers": proposal.reviewers.iter().map(reviewer).collect::<Value>(),
+        "summary": or_null(&proposal.summary),
+        "proposed_at": time(proposal.proposed_at.as_ref()),
+    })
+}
+
+/// Who holds the ball.
+pub fn status(status: &proto::GetStatusResponse) -> Value {
+    json!({
+        "team": status.team,
+        "member": status.member,
+        "circles": status.circles.iter().map(circle).collect::<Value>(),
+        "proposals": status.proposals.iter().map(proposal).collect::<Value>(),
+        "obligations": status.obligations.iter().map(obligation).collect::<Value>(),
+        "waiting": status.waiting.iter().map(waiting).collect::<Value>(),
+        "escalations": status.escalations.iter().map(escalation).collect::<Value>(),
+        "recovery_patches": status.recovery_patches,
+        "attempts": status.attempts.iter().map(attempt).collect::<Value>(),
+        "sequence": status.sequence,
+    })
+}
+
+/// What a circle's completion requires.
+pub fn explained(name: &str, explained: &proto::ExplainResponse) -> Value {
+    json!({
+        "name": name,
+        "circle": explained.circle,
+        "requirements": explained.requirements.iter().map(requirement).collect::<Value>(),
+        "sequence": explained.sequence,
+    })
+}
+
+/// A version that was shown, with its files.
+pub fn shown(shown: &proto::ShowResponse) -> Value {
+    let mut out = version(&shown.version.clone().unwrap_or_default());
+    out["files"] = shown.files.iter().map(file).collect();
+    out["files_total"] = json!(shown.files_total.max(shown.files.len() as u64));
+    out["sequence"] = shown.sequence.into();
+    out
+}
+
+/// A charter, with what it changed.
+pub fn charter(charter: &proto::GetCharterResponse) -> Value {
+    json!({
+        "team": charter.team,
+        "revision": charter.revision,
+        "digest": charter.digest,
+        "text": charter.text,
+        "repository": charter.repository,
+        "rules": charter.rules.iter().map(|rule| json!({ "id": rule.id, "text": rule.text })).collect::<Value>(),
+        "diff": charter.changes,
+    })
+}
+
+/// A rule, with what it denied so far.
+pub fn rule(rule: &proto::Rule) -> Value {
+    json!({
+        "id": rule.id,
+        "title": rule.title,
+        "when": rule.when,
+        "about": rule.about,
+        "owes": rule.owes,
+        "mode": rule.mode,
+        "own": rule.own,
+        "denied": rule.denied,
+        "called_out": rule.called_out,
+        "incident": rule.incident,
+        "remedy": rule.remedy,
     })
 }
 
@@ -320,6 +507,16 @@ pub fn attempt(attempt: &proto::Attempt) -> Value {
         "count": attempt.count,
         "at": attempt.at.as_ref().map(|at| time_of(at).to_string()),
         "message": attempt.message,
+    })
+}
+
+/// A member, and whether a wake reaches it now.
+pub fn member(entry: &proto::RosterEntry) -> Value {
+    json!({
+        "name": entry.name,
+        "presence": presence_name(entry.presence()),
+        "since": time(entry.since.as_ref()),
+        "owes": entry.owes,
     })
 }
 

@@ -1,0 +1,416 @@
+// The room page: what is looked at, kept fresh by the stream, and what a person does.
+
+import { board } from "./board.js";
+import { charter } from "./charter.js";
+import { el, morph, values } from "./dom.js";
+import { now } from "./now.js";
+import { proposal } from "./proposal.js";
+import { ENTRIES_MAX, room, toggled } from "./room.js";
+import { roster } from "./roster.js";
+import { Refused, act, follow, get, post, token } from "./server.js";
+import { counted, listed, setClock, tick } from "./words.js";
+
+/** How long the page waits for more before it looks again, in milliseconds. */
+const PAUSE = 150;
+
+const VIEWS = [
+  { name: "now", title: "Now", key: "n", draw: now },
+  { name: "proposals", title: "Proposals", key: "p", draw: (state) => (state.view.name ? proposal(state) : board(state)) },
+  { name: "room", title: "Room", key: "r", draw: room },
+  { name: "roster", title: "Roster", key: "o", draw: roster },
+  { name: "charter", title: "Charter", key: "c", draw: charter },
+];
+
+const state = { view: { view: "now" }, status: null, members: [], me: null, person: false, filter: "", search: "", draft: "", named: [], reply: null, told: {} };
+const main = document.getElementById("main");
+const nav = document.getElementById("views");
+
+// What is looked at ---------------------------------------------------------------------------
+
+function viewOf(hash) {
+  const [view, name] = hash.replace(/^#\/?/, "").split("/");
+  const known = VIEWS.some((one) => one.name === view) ? view : "now";
+  let named = null;
+  try {
+    named = name ? decodeURIComponent(name) : null;
+  } catch {
+    // A hash that is no name leads to the board.
+  }
+  return { view: known, name: known === "proposals" ? named : null };
+}
+
+function draw() {
+  morph(nav, el("nav", { id: "views", "aria-label": "Views" }, VIEWS.map((one) => el("a", {
+    href: `#/${one.name}`, "data-key": one.name, "aria-current": one.name === state.view.view ? "page" : false,
+  }, one.title, one.name === "now" && state.status && [" ", count()]))));
+  const view = VIEWS.find((one) => one.name === state.view.view);
+  const content = !token.get() ? signedOut() : state.status ? view.draw(state) : [el("p", { class: "meta" }, "…")];
+  morph(main, el("main", { id: "main", tabindex: "-1", "data-view": state.view.view }, content));
+  document.getElementById("team").textContent = state.status ? `${state.status.team}, as ${state.me}` : "Countersign";
+  document.title = `${state.view.name ?? view.title} · ${state.status?.team ?? "Countersign"}`;
+}
+
+function count() {
+  const open = state.status.escalations.filter((one) => one.state === "open").length;
+  return open > 0 && el("span", { class: "badge" }, String(open), el("span", { class: "quiet" }, " open"));
+}
+
+function signedOut() {
+  return [
+    el("h1", {}, "Nobody is signed in"),
+    el("p", {}, state.why ?? "A link signs you in, once."),
+    el("p", {}, "For one, run: ", el("code", {}, "countersign page --as MEMBER")),
+  ];
+}
+
+async function refresh() {
+  const viewed = state.view;
+  const status = await get("status");
+  setClock(status.now);
+  announce(status);
+  state.status = status;
+  state.me = status.member;
+  if (state.members.length === 0 || viewed.view === "charter") await readCharter();
+  if (viewed.name) await readProposal(viewed.name);
+  if (viewed.view === "room") await readRoom();
+  if (["room", "roster"].includes(viewed.view)) state.roster = (await get("roster")).members;
+  if (viewed === state.view) draw();
+}
+
+async function readCharter() {
+  const [charter, rules] = await Promise.all([get("charter"), state.view.view === "charter" ? get("rules") : null]);
+  state.charter = charter;
+  state.members = charter.members ?? [];
+  state.person = state.members.some((member) => member.name === state.me && member.kind === "human");
+  if (rules) state.rules = rules.rules;
+}
+
+async function readProposal(name) {
+  const path = `proposals/${encodeURIComponent(name)}`;
+  try {
+    const [record, explained, timeline] = await Promise.all([get(path), get(`${path}/explain`), get(`${path}/timeline`)]);
+    if (state.view.name !== name) return;
+    Object.assign(state, { record, explained, timeline: timeline.events, missing: null });
+  } catch (why) {
+    if (!(why instanceof Refused) || why.status === 401) throw why;
+    Object.assign(state, { record: null, missing: `${why.message}.` });
+  }
+}
+
+/** The newest page, joined with the older ones that were asked for. */
+async function readRoom() {
+  const page = await get("transcript");
+  const from = page.messages[0]?.sequence ?? 0;
+  const older = (state.entries ?? []).filter((entry) => entry.sequence < from);
+  // Where more came at once than a page holds, what is between isn't known.
+  const joins = (state.entries ?? []).some((entry) => entry.sequence >= from);
+  state.entries = [...(joins ? older : []), ...page.messages].slice(-ENTRIES_MAX);
+  if (!joins || older.length === 0) state.earlier = page.earlier;
+}
+
+// Kept fresh ----------------------------------------------------------------------------------
+
+let [looking, again] = [false, false];
+
+/** Looks again soon, once for however many events. */
+async function look() {
+  if (looking) {
+    again = true;
+    return;
+  }
+  looking = true;
+  do {
+    again = false;
+    try {
+      await refresh();
+    } catch (why) {
+      if (why instanceof Refused && why.status === 401) {
+        leave("The sign-in has ended.");
+        break;
+      }
+    }
+    await new Promise((go) => setTimeout(go, PAUSE));
+  } while (again);
+  looking = false;
+}
+
+/** Says new escalations to who doesn't look. */
+function announce(status) {
+  if (!state.status) return;
+  const known = new Set(state.status.escalations.map((one) => one.id));
+  const fresh = status.escalations.filter((one) => one.state === "open" && !known.has(one.id));
+  if (fresh.length > 0) {
+    say("alert", fresh.map((one) => `New escalation ${one.id}: ${one.cause}, about ${one.subject}`).join(". "));
+  }
+}
+
+function say(where, text) {
+  document.getElementById(where).replaceChildren(document.createTextNode(text));
+}
+
+function start() {
+  document.getElementById("line").textContent = "connecting…";
+  follow(state.status?.sequence ?? 0, {
+    events(piece) {
+      if (piece.events.some((event) => event.kind === "charter-adopted")) state.members = [];
+      look();
+    },
+    line(stands) {
+      const line = document.getElementById("line");
+      line.textContent = stands ? "live" : "connecting again…";
+      line.className = stands ? "line live" : "line";
+      if (stands) look();
+    },
+    out: () => leave("The sign-in has ended."),
+  });
+}
+
+function leave(why) {
+  token.set(null);
+  Object.assign(state, { status: null, record: null, why });
+  document.getElementById("line").textContent = "not signed in";
+  draw();
+}
+
+// What a person does --------------------------------------------------------------------------
+
+/** Does it, and says in the place `told` what came of it. */
+async function doing(told, verb, body, said) {
+  try {
+    const answer = await act(verb, body);
+    state.told[told] = { text: [said(answer), woken(answer.woke)].filter(Boolean).join(" ") };
+    await refresh();
+    return answer;
+  } catch (why) {
+    if (!(why instanceof Refused)) {
+      state.told[told] = { bad: true, text: "Nobody can say whether it was done: look before you do it again." };
+    } else if (why.status === 401) return leave("The sign-in has ended.");
+    else {
+      const unmet = why.told.violations ?? [];
+      const all = unmet.map((one) => `${one.code}: ${one.message}. ${one.remedy ? `Then: ${one.remedy}` : ""}`);
+      state.told[told] = { bad: true, text: all.join(" — ") || why.message };
+    }
+    draw();
+    return null;
+  }
+}
+
+function woken(woke) {
+  if (!woke) return "";
+  if (woke.length === 0) return "This woke nobody.";
+  const of = (outcome) => woke.filter((one) => one.outcome === outcome).map((one) => one.member);
+  const stored = woke.filter((one) => one.outcome === "stored").map((one) => `${one.member} (${one.presence})`);
+  return [of("woke").length > 0 && `Woke ${listed(of("woke"))}.`, stored.length > 0 && `Stored for ${listed(stored)}.`]
+    .filter(Boolean).join(" ");
+}
+
+const FORMS = {
+  async answer(form, { decision, reason, member }) {
+    const escalation = form.dataset.id;
+    const done = await doing(`told-${escalation}`, "answer", { escalation, decision, reason, member: member ?? "" },
+      () => `${escalation} is answered: ${decision}.`);
+    if (done) say("said", `${escalation} is answered: ${decision}. ${woken(done.woke)}`);
+  },
+  async vote(form, { verb, text, at }) {
+    const places = at ? at.split(/\s+/) : [];
+    const body = verb === "approve" ? { ref: form.dataset.ref, checked: places } : { ref: form.dataset.ref, text, at: places };
+    const done = await doing("told-proposal", verb, body, (answer) => `Done: ${verb} ${answer.ref}.`);
+    if (done) form.reset();
+  },
+  async escalate(form, { text }) {
+    const done = await doing("told-proposal", "escalate", { subject: form.dataset.subject, text },
+      (answer) => `${answer.escalation} is open.`);
+    if (done) form.reset();
+  },
+  overrule: (form, { reason }) =>
+    doing("told-proposal", "overrule", { objection: form.dataset.id, reason }, (answer) => `${answer.objection} is overruled.`),
+  mistaken: (form, { reason }) =>
+    doing("told-proposal", "resolve", { objection: form.dataset.id, mistaken: true, reason }, (answer) => `${answer.objection} is closed.`),
+  async say(form, { text, about }) {
+    const done = await doing("told-room", "say", { text, about, reply: state.reply ?? "" }, (answer) => `${answer.message} is said.`);
+    if (!done) return;
+    form.reset();
+    Object.assign(state, { draft: "", named: [], reply: null });
+    draw();
+    document.getElementById("say")?.focus();
+  },
+  verdict: (form, { verdict, text }) =>
+    doing("told-room", "verdict", { message: form.dataset.id, verdict, text }, (answer) => `${answer.message} is ${verdict}.`),
+  async minutes(form, { name }) {
+    const { minutes } = await get(`minutes/${encodeURIComponent(name)}`);
+    const link = el("a", { download: `${name}-minutes.md`, href: URL.createObjectURL(new Blob([minutes], { type: "text/markdown" })) });
+    link.click();
+    URL.revokeObjectURL(link.href);
+    say("said", `The minutes of ${name} are downloaded.`);
+  },
+  async diff(form, { from, to, since }) {
+    const base = Number(since ?? from);
+    const subject = `${form.dataset.name}@${since ? state.record.version : to}`;
+    // A version that is compared with was shown by that, too.
+    if (base > 0 && !(await doing("told-diff", "show", { subject: `${form.dataset.name}@${base}` }, () => ""))) return;
+    const shown = await doing("told-diff", "diff", { subject, from: base }, () => "");
+    if (!shown) return;
+    state.diff = { ...shown, from: base };
+    draw();
+  },
+};
+
+const CLICKS = {
+  skip: () => main.focus(),
+  keys: () => showKeys(),
+  close: () => document.getElementById("keys").close(),
+  read: ({ name }) => doing("told-proposal", "objections", { proposal: name }, (answer) => `${counted(answer.objections.length, "objection")} read.`),
+  confirm: ({ ref }) => doing("told-proposal", "confirm", { ref }, (answer) =>
+    answer.complete ? `${answer.circle} is complete.` : `Confirmed; it waits for ${listed(answer.waiting_for)}.`),
+  resolve: ({ id }) => doing("told-proposal", "resolve", { objection: id }, (answer) => `${answer.objection} is resolved.`),
+  async revision({ number }) {
+    state.revision = await get(`charter?revision=${number}`);
+    draw();
+  },
+  mention({ name }) {
+    const field = document.getElementById("say");
+    field.value = toggled(field.value, name);
+    written(field.value);
+    field.focus();
+  },
+  reply({ id }) {
+    state.reply = id || null;
+    draw();
+    document.getElementById("say").focus();
+  },
+  async earlier() {
+    const page = await get(`transcript?before=${state.entries[0]?.sequence ?? 0}`);
+    state.entries = [...page.messages, ...state.entries].slice(0, ENTRIES_MAX);
+    state.earlier = page.earlier;
+    draw();
+  },
+  async out() {
+    await post("sign-out", {}).catch(() => null);
+    leave("You signed out.");
+  },
+};
+
+document.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const form = event.target;
+  const given = values(form);
+  if (event.submitter?.name) given[event.submitter.name] = event.submitter.value;
+  FORMS[form.dataset.do]?.(form, given);
+});
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-do]");
+  if (button) CLICKS[button.dataset.do]?.(button.dataset);
+});
+
+/** What is being written: whom it would wake is the server's to say. */
+async function written(text) {
+  state.draft = text;
+  const { names } = text.includes("@") ? await post("mentions", { text }) : { names: [] };
+  if (state.draft !== text) return;
+  state.named = names;
+  draw();
+}
+
+document.addEventListener("input", (event) => {
+  const { input } = event.target.dataset;
+  if (input === "draft") written(event.target.value).catch(() => {});
+  else if (input) {
+    state[input] = event.target.value;
+    draw();
+  }
+});
+
+// Keys ----------------------------------------------------------------------------------------
+
+const KEYS = [
+  ["j, k", "the next row, the one before"],
+  ["Enter", "opens it"],
+  ...VIEWS.map((one) => [`g ${one.key}`, one.title]),
+  ["u", "back to the board"],
+  ["/", "the filter"],
+  ["?", "these keys"],
+];
+
+function showKeys() {
+  const keys = document.getElementById("keys");
+  keys.replaceChildren(
+    el("h2", { id: "keys-title" }, "Keys"),
+    el("table", {}, el("tbody", {}, KEYS.map(([key, does]) => el("tr", {}, el("th", { scope: "row" }, el("kbd", {}, key)), el("td", {}, does))))),
+    el("div", { class: "buttons" }, el("button", { "data-do": "close" }, "Close"), token.get() && el("button", { "data-do": "out" }, "Sign out")));
+  keys.showModal();
+}
+
+let went = 0;
+
+document.addEventListener("keydown", (event) => {
+  const writing = event.target.closest("input, textarea, select");
+  if (writing && event.key === "Escape") return writing.blur();
+  if (writing || event.ctrlKey || event.metaKey || event.altKey || document.getElementById("keys").open) return undefined;
+  const goes = Date.now() - went < 1500 && VIEWS.find((one) => one.key === event.key);
+  went = 0;
+  if (goes) location.hash = `#/${goes.name}`;
+  else if (event.key === "g") went = Date.now();
+  else if (event.key === "j") step(1);
+  else if (event.key === "k") step(-1);
+  else if (event.key === "u") location.hash = `#/${state.view.view}`;
+  else if (event.key === "/") document.querySelector("[type=search]")?.focus();
+  else if (event.key === "?") showKeys();
+  else if (event.key === "Enter" && event.target.matches("li[data-row], article[data-row]")) event.target.querySelector("a, textarea, button")?.focus();
+  else return undefined;
+  event.preventDefault();
+  return undefined;
+});
+
+function step(by) {
+  const rows = [...main.querySelectorAll("[data-row]")].filter((row) => row.offsetParent !== null);
+  const at = rows.indexOf(document.activeElement?.closest("[data-row]"));
+  rows[Math.max(0, Math.min(rows.length - 1, at + by))]?.focus();
+}
+
+// The beginning -------------------------------------------------------------------------------
+
+window.addEventListener("hashchange", () => {
+  if (location.hash.startsWith("#in=")) {
+    enter();
+    return;
+  }
+  const before = state.view;
+  state.view = viewOf(location.hash);
+  if (before.name !== state.view.name) Object.assign(state, { record: null, explained: null, timeline: null, diff: null, missing: null });
+  delete state.told["told-proposal"];
+  delete state.told["told-diff"];
+  if (!token.get()) return;
+  draw();
+  main.focus({ preventScroll: true });
+  window.scrollTo(0, 0);
+  look();
+});
+
+async function enter() {
+  const link = location.hash.slice("#in=".length);
+  // What signs in is in no history, whatever comes of it.
+  history.replaceState(null, "", "#/now");
+  state.view = viewOf("");
+  try {
+    const answer = await post("sign-in", { link });
+    token.set(answer.token);
+    await refresh();
+    start();
+  } catch (why) {
+    leave(why instanceof Refused ? `${why.message}.` : "The server can't be reached.");
+  }
+}
+
+setInterval(() => tick(main), 1000);
+// Who can hear is no event, and stands in no log.
+setInterval(() => {
+  if (token.get() && state.status && ["room", "roster"].includes(state.view.view) && !document.hidden) look();
+}, 1000);
+
+if (location.hash.startsWith("#in=")) enter();
+else {
+  state.view = viewOf(location.hash);
+  draw();
+  if (token.get()) refresh().then(start, (why) => leave(why instanceof Refused ? "The sign-in has ended." : "The server can't be reached."));
+}

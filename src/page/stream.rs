@@ -1,0 +1,105 @@
+//! The stream: what is stored, as it is stored, from a sequence on. A page that was cut off asks again from the last
+//! one that it had.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::IntoResponse;
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::Shared;
+use super::api::{Answered, number, token, told};
+use super::calls::Caller;
+use crate::coordinator::token::Token;
+use crate::protocol::name::Seq;
+use crate::wire::json as form;
+use crate::wire::proto;
+
+/// How long nothing is said while nothing happens. It also bounds how long an ended token goes on.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+
+/// Events of one piece.
+const EVENTS_MAX: u32 = 200;
+
+/// Pieces that wait for a slow reader. What is behind them waits in the log.
+const PIECES_MAX: usize = 2;
+
+pub(super) async fn stream(State(shared): State<Arc<Shared>>, headers: HeaderMap, uri: Uri) -> Answered {
+    let token = token(&shared, &headers)?;
+    let place = shared.streams.clone().try_acquire_owned().map_err(|_| {
+        let message = "as many pages are open as may at the same time";
+        told(StatusCode::TOO_MANY_REQUESTS, "STREAMS_MAX", message, "close a page, then reload this one")
+    })?;
+    let after = number(&uri, "after");
+    let (pieces, receiver) = mpsc::channel(PIECES_MAX);
+    tokio::spawn(follow(shared, token, after, pieces, place));
+    let body = Body::from_stream(ReceiverStream::new(receiver).map(Ok::<_, Infallible>));
+    Ok(([(header::CONTENT_TYPE, "text/event-stream")], body).into_response())
+}
+
+/// Sends until the page goes away, the server ends, or the token does.
+async fn follow(
+    shared: Arc<Shared>,
+    token: Token,
+    mut after: u64,
+    pieces: mpsc::Sender<Bytes>,
+    _place: OwnedSemaphorePermit,
+) {
+    let mut ending = shared.ending.clone();
+    let caller = Caller::of(&shared.services, &token);
+    // Said at once, so that whoever is in between passes on that the stream stands.
+    if pieces.send(Bytes::from_static(b": it stands\n\n")).await.is_err() {
+        return;
+    }
+    loop {
+        // Asked each time: a token that ended is nobody's, and a team that slept has another handle.
+        let Some((team, _)) = shared.coordinator.authenticate(&token) else {
+            let _ = pieces.send(Bytes::from_static(b"event: signed-out\ndata: {}\n\n")).await;
+            return;
+        };
+        let stored = tokio::time::timeout(SILENCE_MAX, team.wait_until_stored(Seq(after.saturating_add(1))));
+        let piece = tokio::select! {
+            () = ended(&mut ending) => return,
+            () = pieces.closed() => return,
+            stored = stored => match stored {
+                Ok(Ok(())) => match since(&caller, after).await {
+                    Some((last, piece)) => {
+                        after = last;
+                        piece
+                    }
+                    // The token may have ended since it was asked.
+                    None if shared.coordinator.authenticate(&token).is_none() => continue,
+                    None => return,
+                },
+                Ok(Err(_)) => return,
+                Err(_) => Bytes::from_static(b": nothing happens\n\n"),
+            },
+        };
+        if pieces.send(piece).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Resolves once the page ends.
+async fn ended(ending: &mut watch::Receiver<bool>) {
+    let _ = ending.wait_for(|ending| *ending).await.map(|_| ());
+}
+
+/// The events after that sequence as one piece, and its last one's sequence.
+async fn since(caller: &Caller, after: u64) -> Option<(u64, Bytes)> {
+    let asked = proto::ListEventsRequest { from: after.saturating_add(1), page_size: EVENTS_MAX };
+    let page = caller.log().list_events(caller.asks(asked)).await.ok()?.into_inner();
+    let last = page.events.last()?.sequence;
+    let events: Value = page.events.iter().map(form::event).collect();
+    let data = json!({ "sequence": last, "head": page.sequence, "events": events });
+    // JSON has no line break outside of its escapes.
+    Some((last, Bytes::from(format!("id: {last}\ndata: {data}\n\n"))))
+}
