@@ -11,6 +11,7 @@ pub mod bundle;
 pub mod folder;
 pub mod git;
 pub mod manifest;
+pub mod merge;
 pub mod path;
 pub mod repository;
 

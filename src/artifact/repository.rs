@@ -46,14 +46,14 @@ const LANDED_ASKED_MAX: usize = 200;
 #[derive(Debug)]
 pub struct Repository {
     refs: Git,
-    desk: Git,
-    objects: PathBuf,
-    format: ObjectFormat,
+    pub(super) desk: Git,
+    pub(super) objects: PathBuf,
+    pub(super) format: ObjectFormat,
     lines: LineCache,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ObjectFormat {
+pub(super) enum ObjectFormat {
     Sha1,
     Sha256,
 }
@@ -337,7 +337,7 @@ impl Repository {
 
     /// That `digest` names a commit here. A short digest in a SHA-256 repository would be taken for
     /// an abbreviation, so the length counts.
-    async fn is_commit(&self, digest: &Digest) -> Result<()> {
+    pub(super) async fn is_commit(&self, digest: &Digest) -> Result<()> {
         let unknown = || Failure::from(Refused::Unknown { digest: digest.clone() });
         if digest.as_str().len() != self.format.digits() {
             return Err(unknown());
@@ -363,8 +363,13 @@ impl Repository {
     }
 
     async fn tree(&self, commit: &Digest) -> Result<Digest> {
+        self.tree_at(&self.desk, commit).await
+    }
+
+    /// The tree of a commit that stands at `desk`.
+    pub(super) async fn tree_at(&self, desk: &Git, commit: &Digest) -> Result<Digest> {
         let peeled = format!("{commit}^{{tree}}");
-        let answer = self.desk.run(&["rev-parse", "--verify", "--quiet", &peeled], SHORT).await?.ok()?;
+        let answer = desk.run(&["rev-parse", "--verify", "--quiet", &peeled], SHORT).await?.ok()?;
         Ok(answer.word()?.parse().map_err(|_| answer.unreadable())?)
     }
 
@@ -417,8 +422,6 @@ impl Repository {
     /// Whether the target's tree would stay as it is if `commit` were merged into it.
     async fn merges_to_nothing(&self, target: &Digest, commit: &Digest) -> Result<bool> {
         let folder = tempfile::tempdir().map_err(Fault::io(&std::env::temp_dir()))?;
-        let place = folder.path().canonicalize().map_err(Fault::io(folder.path()))?;
-        lay_desk(&place, self.format, Some(&self.objects))?;
         let asked = [
             "merge-tree",
             "--write-tree",
@@ -427,7 +430,7 @@ impl Repository {
             target.as_str(),
             commit.as_str(),
         ];
-        let answer = Git::at(&place).with_time_max(self.desk.time_max()).run(&asked, LIST_BYTES_MAX).await?;
+        let answer = self.borrowing_desk(folder.path())?.run(&asked, LIST_BYTES_MAX).await?;
         match answer.code {
             // Only a list of conflicts is that long.
             _ if answer.truncated => Ok(false),
@@ -525,7 +528,11 @@ fn too_large(what: impl Into<String>, count: u64, limit: u64) -> Failure {
 }
 
 /// Lays out an empty bare repository, over one that is there.
-fn lay_desk(folder: &Path, format: ObjectFormat, borrows: Option<&Path>) -> std::result::Result<(), Fault> {
+pub(super) fn lay_desk(
+    folder: &Path,
+    format: ObjectFormat,
+    borrows: Option<&Path>,
+) -> std::result::Result<(), Fault> {
     let write = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
         // Unchanged files are left alone: another process may be reading them.
