@@ -25,6 +25,8 @@ use tempfile::TempDir;
 
 #[path = "artifact/merge.rs"]
 mod merge;
+#[path = "artifact/target.rs"]
+mod target;
 
 const MAIN: &str = "refs/heads/main";
 const SUBMODULE: &str = "1111111111111111111111111111111111111111";

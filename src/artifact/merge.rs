@@ -161,12 +161,14 @@ impl Repository {
     }
 }
 
-enum Trees {
+/// What came of merging two commits.
+pub(super) enum Trees {
     Merge(Digest),
     Conflict { paths: Vec<RepoPath>, count: usize },
 }
 
-async fn merge_trees(desk: &Git, tip: &Digest, commit: &Digest) -> Result<Trees> {
+/// Merges two commits, as trees.
+pub(super) async fn merge_trees(desk: &Git, tip: &Digest, commit: &Digest) -> Result<Trees> {
     let asked = [
         "merge-tree",
         "--write-tree",
@@ -194,7 +196,13 @@ async fn merge_trees(desk: &Git, tip: &Digest, commit: &Digest) -> Result<Trees>
 
 /// Writes the merge of `part` onto `tip`: a commit of just these words, whatever this machine's clock, user and
 /// configuration say.
-async fn write_merge(desk: &Git, tree: &Digest, tip: &Digest, part: &Part, at: Time) -> Result<Digest> {
+pub(super) async fn write_merge(
+    desk: &Git,
+    tree: &Digest,
+    tip: &Digest,
+    part: &Part,
+    at: Time,
+) -> Result<Digest> {
     let text = merge_text(tree, tip, part, at);
     let asked = ["hash-object", "-t", "commit", "-w", "--stdin"];
     let answer = desk.run_with_input(&asked, text.as_bytes(), SHORT).await?.ok()?;
@@ -223,7 +231,8 @@ fn merge_text(tree: &Digest, tip: &Digest, part: &Part, at: Time) -> String {
     text
 }
 
-async fn is_ancestor(desk: &Git, one: &Digest, of: &Digest) -> Result<bool> {
+/// Whether `of` is or follows `one`.
+pub(super) async fn is_ancestor(desk: &Git, one: &Digest, of: &Digest) -> Result<bool> {
     let answer = desk.run(&["merge-base", "--is-ancestor", one.as_str(), of.as_str()], SHORT).await?;
     match answer.code {
         Some(code @ (0 | 1)) => Ok(code == 0),

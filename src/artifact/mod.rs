@@ -14,6 +14,7 @@ pub mod manifest;
 pub mod merge;
 pub mod path;
 pub mod repository;
+pub mod target;
 
 mod answers;
 mod lines;

@@ -11,11 +11,12 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 
 use super::answers::{TreeRecord, parse_authors, parse_changes, parse_touched, records};
 use super::git::{Git, SHORT};
 use super::lines::{self, Known, LineCache};
+use super::target::Answers;
 use super::{Diff, Entries, Entry, EntryKind, Failure, Fault, FileChange, Refused, Result, path, secrets};
 use crate::protocol::artifact::{
     Artifact, ArtifactFacts, ArtifactKind, FOLLOWED_FILES_MAX, Identity, Place, RepoPath,
@@ -36,7 +37,7 @@ pub const FETCHED_FILE_BYTES_MAX: u64 = 64 << 20;
 pub const FETCHED_BYTES_MAX: u64 = 512 << 20;
 
 /// What git may print when it lists paths or authors, in bytes.
-const LIST_BYTES_MAX: usize = 64 << 20;
+pub(super) const LIST_BYTES_MAX: usize = 64 << 20;
 /// Merge bases of one commit and its target. More than one means that they merged each other.
 const MERGE_BASES_MAX: usize = 16;
 /// Commits of which one proposal's facts ask whether they have landed.
@@ -50,6 +51,7 @@ pub struct Repository {
     pub(super) objects: PathBuf,
     pub(super) format: ObjectFormat,
     lines: LineCache,
+    pub(super) compared: Mutex<Answers>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +76,7 @@ impl ObjectFormat {
     }
 
     /// The tree without entries; git knows it whether it is stored or not.
-    fn empty_tree(self) -> Digest {
+    pub(super) fn empty_tree(self) -> Digest {
         match self {
             Self::Sha1 => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
             Self::Sha256 => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
@@ -108,7 +110,7 @@ impl Repository {
         let desk = desk.canonicalize().map_err(Fault::io(desk))?;
         lay_desk(&desk, format, None)?;
         let desk = Git::at(&desk).with_objects(&objects);
-        Ok(Self { refs, desk, objects, format, lines: LineCache::default() })
+        Ok(Self { refs, desk, objects, format, lines: LineCache::default(), compared: Mutex::default() })
     }
 
     /// Git on the repository itself, for its refs alone.
@@ -322,7 +324,7 @@ impl Repository {
     }
 
     /// What a ref points to.
-    async fn resolve(&self, reference: &str) -> Result<Option<Digest>> {
+    pub(super) async fn resolve(&self, reference: &str) -> Result<Option<Digest>> {
         let asked = ["show-ref", "--verify", "--hash", "--end-of-options", reference];
         let answer = self.refs.run(&asked, SHORT).await?;
         match answer.code {
@@ -362,7 +364,7 @@ impl Repository {
         }
     }
 
-    async fn tree(&self, commit: &Digest) -> Result<Digest> {
+    pub(super) async fn tree(&self, commit: &Digest) -> Result<Digest> {
         self.tree_at(&self.desk, commit).await
     }
 
@@ -374,7 +376,7 @@ impl Repository {
     }
 
     /// Sorted by id.
-    async fn merge_bases(&self, one: &Digest, other: &Digest) -> Result<Vec<Digest>> {
+    pub(super) async fn merge_bases(&self, one: &Digest, other: &Digest) -> Result<Vec<Digest>> {
         let asked = ["merge-base", "--all", "--end-of-options", one.as_str(), other.as_str()];
         let answer = self.desk.run(&asked, SHORT * 16).await?;
         match answer.code {
@@ -521,7 +523,8 @@ impl Repository {
 
 /// A diff of trees as they are: a rename is a deletion and an addition, a submodule counts whatever
 /// `.gitmodules` says, and no program stands between.
-const PLAIN_DIFF: [&str; 4] = ["--no-renames", "--ignore-submodules=none", "--no-ext-diff", "--no-textconv"];
+pub(super) const PLAIN_DIFF: [&str; 4] =
+    ["--no-renames", "--ignore-submodules=none", "--no-ext-diff", "--no-textconv"];
 
 fn too_large(what: impl Into<String>, count: u64, limit: u64) -> Failure {
     Refused::TooLarge { what: what.into(), count, limit }.into()
@@ -566,7 +569,7 @@ pub(super) fn lay_desk(
 }
 
 /// That `name` is a ref's full name by git's rules, so that it can mean nothing else.
-fn check_ref_name(name: &str) -> std::result::Result<(), Refused> {
+pub(super) fn check_ref_name(name: &str) -> std::result::Result<(), Refused> {
     let component = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
     let forbidden = |c: char| c.is_control() || matches!(c, ' ' | '~' | '^' | ':' | '?' | '*' | '[' | '\\');
     let well_formed = name.starts_with("refs/")
@@ -586,7 +589,7 @@ fn in_a_tree(path: &[u8]) -> bool {
     path.len() <= 4096 && !path.contains(&0) && path.split(|byte| *byte == b'/').all(component)
 }
 
-fn os(bytes: &[u8]) -> &OsStr {
+pub(super) fn os(bytes: &[u8]) -> &OsStr {
     std::os::unix::ffi::OsStrExt::from_bytes(bytes)
 }
 

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::failure::Failure;
-use super::output::Answer;
+use super::output::{Answer, visible};
 use super::reading;
 use super::speaker::{Global, Speaker, Write};
 use super::text::Fence;
@@ -16,6 +16,9 @@ pub struct Diff {
     /// parser@2 against its base, or parser@1..2: version 2 against version 1, where you read that one
     #[arg(value_name = "REF[..N]")]
     range: String,
+    /// Only what changed since the last version before it that you were shown
+    #[arg(long)]
+    since_read: bool,
     #[command(flatten)]
     write: Write,
 }
@@ -23,8 +26,14 @@ pub struct Diff {
 impl Diff {
     pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
         let (subject, from) = range(&self.range)?;
+        if self.since_read && from != 0 {
+            return Err(Failure::usage(format!(
+                "{:?} says what to compare with already: give the version alone, or leave --since-read out",
+                visible(&self.range)
+            )));
+        }
         let speaker = Speaker::connect(global).await?;
-        let request = DiffRequest { request_id: self.write.id(), subject, from };
+        let request = DiffRequest { request_id: self.write.id(), subject, from, since_read: self.since_read };
         let diff = speaker.client.diff(request).await?;
         // The diff was a reading already; the record says whether it is still the current version.
         let shown = reading::show(&speaker, &diff.reference, String::new()).await?;
@@ -32,7 +41,11 @@ impl Diff {
 
         let fence = Fence::fresh()?;
         let mut text = reading::head(&version, &fence);
+        let from = diff.from;
         let against = if from == 0 { "its base".to_owned() } else { format!("version {from}") };
+        if self.since_read && from == 0 {
+            text.push_str("You were shown no version before it, so this is all of it.\n");
+        }
         text.push_str(&fence.around(&format!("diff against {against}"), &diff.text));
         if diff.truncated {
             text.push_str(&format!(

@@ -12,12 +12,13 @@ use super::escalation::show_failing;
 use super::facts;
 use super::pin::Pin;
 use super::shared::Shared;
+use super::target::{self, Scope};
 use crate::artifact::{FileChange, FileStatus};
 use crate::coordinator::{Attempt, RequestKey};
 use crate::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
 use crate::protocol::name::{Actor, MemberName, Seq, VersionRef, nearest, shown};
 use crate::protocol::review::requirement;
-use crate::protocol::review::{Proposal, Version, read_before};
+use crate::protocol::review::{Proposal, Version, last_read, read_before, read_last};
 use crate::protocol::time::Time;
 use crate::protocol::{Answer, Command, Team, Violation};
 use crate::wire::command::{self, Offered};
@@ -89,7 +90,13 @@ async fn propose(call: Call, request: proto::ProposeRequest) -> Result<proto::Pr
     if kind == ArtifactKind::Commit {
         let (proposal, version) = (reference.proposal.clone(), reference.version);
         pin(&call, &Pin { proposal, version, commit: digest.clone() }).await?;
+        target::catch_up(&call.shared, &call.team, &Scope::Around(reference.proposal.clone())).await;
     }
+    let look = |team: &Team, _: Time| {
+        let (charter, proposal, found) = find(team, &reference)?;
+        version::target(charter, team.review(), proposal, found)
+    };
+    let (target, _) = call.team.read(look).await?;
     Ok(proto::ProposeResponse {
         sequence: done.seq.0,
         reference: reference.to_string(),
@@ -99,6 +106,7 @@ async fn propose(call: Call, request: proto::ProposeRequest) -> Result<proto::Pr
         woke: wakes(&done.woke),
         called_out: done.called_out,
         escalated: escalated.iter().map(ToString::to_string).collect(),
+        target,
     })
 }
 
@@ -131,24 +139,41 @@ async fn show(call: Call, request: proto::ShowRequest) -> Result<proto::ShowResp
         }
     };
     let reference = reading.reference;
+    target::catch_up(&call.shared, &call.team, &Scope::Around(reference.proposal.clone())).await;
     let look = |team: &Team, _: Time| {
-        find(team, &reference)
-            .map(|(charter, proposal, found)| version::version(charter, team.review(), proposal, found))
+        let (charter, proposal, found) = find(team, &reference)?;
+        let earlier = last_read(proposal, &call.member, found.number).unwrap_or(0);
+        let shown = files.iter().take(FILES_SHOWN_MAX).map(|change| file_change(team, change));
+        let files: Vec<proto::FileChange> = shown.collect();
+        Some((version::version(charter, team.review(), proposal, found), files, earlier))
     };
-    let (version, seq) = call.team.read(look).await?;
-    let version = version.ok_or_else(Failure::unexpected)?;
+    let (found, seq) = call.team.read(look).await?;
+    let (mut version, shown, read_before) = found.ok_or_else(Failure::unexpected)?;
+    if let Some(target) = version.target.as_mut().filter(|target| target.commit.is_empty()) {
+        let at = artifacts.repository()?.target(&target.name).await?;
+        target.commit = at.map(|commit| commit.to_string()).unwrap_or_default();
+    }
     Ok(proto::ShowResponse {
         sequence: seq.0,
         version: Some(version),
         files_total: files.len() as u64,
-        files: files.iter().take(FILES_SHOWN_MAX).map(file_change).collect(),
+        files: shown,
+        read_before,
     })
 }
 
 async fn diff(call: Call, request: proto::DiffRequest) -> Result<proto::DiffResponse, Failure> {
     let key = request_key(&request)?;
     let command = command::read(&request.subject)?;
-    let since = match request.from {
+    let from = match request.since_read {
+        false => request.from,
+        true => {
+            let (found, _) =
+                call.team.read(|team, _| read_last(team, &call.member, &command.subject)).await?;
+            found?
+        }
+    };
+    let since = match from {
         0 => None,
         from => {
             let earlier =
@@ -173,6 +198,7 @@ async fn diff(call: Call, request: proto::DiffRequest) -> Result<proto::DiffResp
         reference: reading.reference.to_string(),
         text: diff.text,
         truncated: diff.truncated,
+        from,
     })
 }
 
@@ -279,7 +305,10 @@ async fn withdraw(call: Call, request: proto::WithdrawRequest) -> Result<proto::
 
 async fn confirm(call: Call, request: proto::ConfirmRequest) -> Result<proto::ConfirmResponse, Failure> {
     let key = request_key(&request)?;
-    let done = call.submit(Command::Confirm(command::confirm(&request)?), key).await?;
+    let command = command::confirm(&request)?;
+    // What git says now is part of what is confirmed; where it says nothing, nobody confirms.
+    target::compare(&call.shared, &call.team, &Scope::Circle(command.reference.circle.clone())).await?;
+    let done = call.submit(Command::Confirm(command), key).await?;
     let Answer::Confirmed { circle, complete, waiting_for } = done.answer else {
         return Err(Failure::unexpected());
     };
@@ -311,9 +340,18 @@ async fn get_status(
 }
 
 async fn explain(call: Call, request: proto::ExplainRequest) -> Result<proto::ExplainResponse, Failure> {
+    if let Some(scope) = call.team.peek(|team| scope_of(team, &request.name)) {
+        target::catch_up(&call.shared, &call.team, &scope).await;
+    }
     let look = |team: &Team, _: Time| explained(team, &call, &request.name);
     let (explained, seq) = call.team.read(look).await?;
     Ok(proto::ExplainResponse { sequence: seq.0, ..explained? })
+}
+
+/// What the name of a proposal or a circle stands for.
+fn scope_of(team: &Team, name: &str) -> Option<Scope> {
+    let proposal = name.parse().ok().filter(|name| team.review().proposal(name).is_some());
+    proposal.map(Scope::Around).or_else(|| name.parse().ok().map(Scope::Circle))
 }
 
 fn attempt((member, code, attempt): (&MemberName, &str, &Attempt)) -> proto::Attempt {
@@ -419,7 +457,7 @@ pub(super) fn find<'a>(
 
 /// One file that a version changes. Its path is told as the log has it, so that two paths never
 /// become one; whoever prints it shows what a terminal would obey.
-fn file_change(change: &FileChange) -> proto::FileChange {
+fn file_change(team: &Team, change: &FileChange) -> proto::FileChange {
     let status = match change.status {
         FileStatus::Added => "added",
         FileStatus::Modified => "modified",
@@ -433,5 +471,6 @@ fn file_change(change: &FileChange) -> proto::FileChange {
         added_lines: change.added_lines,
         deleted_lines: change.deleted_lines,
         binary: change.binary,
+        owners: team.owners_of(&change.path).into_iter().map(ToString::to_string).collect(),
     }
 }

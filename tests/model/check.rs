@@ -71,7 +71,10 @@ impl Facts {
     /// Judges an answer of which nothing came: what it says must be so already.
     pub fn nothing_came(&self, asking: &Asking<'_>) -> Verdict {
         match asking.command {
-            Command::Read(_) | Command::ReadObjections(_) | Command::ReportPublish(_) => {}
+            Command::Read(_)
+            | Command::ReadObjections(_)
+            | Command::ReportPublish(_)
+            | Command::ReportTarget(_) => {}
             Command::Confirm(confirm) => {
                 let circle = confirm.reference.circle.as_str();
                 let by = asking.who.to_string();
@@ -209,6 +212,18 @@ impl Facts {
                 let named = digest.starts_with(report.reference.digest.as_str());
                 demand!("G1", named, "{} was checked as {digest}", report.reference);
                 work.checks.insert(event.name.clone(), event.exit);
+                Ok(())
+            }
+            Event::TargetMoved(event) => {
+                demand!("G14", *asking.who == Actor::Server, "{:?} spoke for git", asking.who);
+                let name = event.reference.proposal.as_str();
+                self.open(name)?;
+                let work = self.work(name)?;
+                let current = work.offers.len() as u32;
+                demand!("G2", event.reference.version == current, "git spoke of {}", event.reference);
+                let says = !event.says_nothing();
+                demand!("G12", says != work.takes_back, "of {} git said the same before", event.reference);
+                work.takes_back = says;
                 Ok(())
             }
             Event::Confirmed(event) => self.confirmed(asking, event),
@@ -557,7 +572,7 @@ impl Facts {
         work.notes.clear();
         work.overruled.clear();
         work.checks.clear();
-        (work.withdrawn, work.failed) = (false, false);
+        (work.withdrawn, work.failed, work.takes_back) = (false, false, false);
         self.lapse(&circle);
         Ok(())
     }
@@ -732,6 +747,7 @@ impl Facts {
             // A reviewer may confirm what couldn't be published; its producer can't, so that it lapses.
             let again = !work.failed || work.producer != by;
             demand!("G1", again, "{by} confirmed {name}, which couldn't be published");
+            demand!("G6", !work.takes_back, "{circle} was confirmed, and {name} takes back what landed");
             let unread = work.remarks.iter().find(|(_, remark)| remark.closed.is_none() && !remark.read);
             demand!("G4", unread.is_none(), "{circle} was confirmed, and {unread:?} on {name} is unread");
             if let Some(unproven) = self.unproven(name, work) {

@@ -158,6 +158,7 @@ fn sayable(world: &World<'_>, who: &Actor, command: &Command) -> bool {
         command,
         Command::Adopt(_)
             | Command::ReportPublish(_)
+            | Command::ReportTarget(_)
             | Command::ReportSent(_)
             | Command::TimePassed
             | Command::ResumeServer(_)
@@ -266,6 +267,7 @@ fn said(
         Command::BreakGlass(_) => unreachable!("the simulated teams have no door"),
         Command::Adopt(_)
         | Command::ReportPublish(_)
+        | Command::ReportTarget(_)
         | Command::ReportSent(_)
         | Command::TimePassed
         | Command::ResumeServer(_) => unreachable!("no member says it"),
