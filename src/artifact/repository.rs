@@ -280,11 +280,22 @@ impl Repository {
     pub async fn diff(&self, from: Option<&Digest>, to: &Digest, bytes_max: usize) -> Result<Diff> {
         let from = self.side(from).await?;
         self.is_commit(to).await?;
+        self.diff_at(&self.desk, &from, to, bytes_max).await
+    }
+
+    /// The difference between two trees that stand at `desk`.
+    pub(super) async fn diff_at(
+        &self,
+        desk: &Git,
+        from: &Digest,
+        to: &Digest,
+        bytes_max: usize,
+    ) -> Result<Diff> {
         let mut asked = vec!["diff-tree", "-r", "-p", "--full-index", "--no-color"];
         asked.extend(PLAIN_DIFF);
         asked.extend(["--src-prefix=a/", "--dst-prefix=b/"]);
         asked.extend(["--end-of-options", from.as_str(), to.as_str(), "--"]);
-        let answer = self.desk.run(&asked, bytes_max).await?.ok()?;
+        let answer = desk.run(&asked, bytes_max).await?.ok()?;
         Ok(Diff::cut(answer.stdout, bytes_max, answer.truncated))
     }
 

@@ -14,7 +14,7 @@ use super::answers::{Difference, parse_difference, records};
 use super::git::{Answer, Git};
 use super::merge::{Part, Trees, is_ancestor, merge_trees, write_merge};
 use super::repository::{LIST_BYTES_MAX, PLAIN_DIFF, Repository, check_ref_name, os};
-use super::{Fault, Result};
+use super::{Diff, Fault, Result};
 use crate::protocol::artifact::RepoPath;
 use crate::protocol::name::{Digest, VersionRef};
 use crate::protocol::review::{Compared, Comparison, Conflict, NAMED_MAX, TargetMoved, Undone};
@@ -108,6 +108,28 @@ impl Repository {
             found.into_iter().for_each(|report| report.conflict = Some(conflict.clone()));
         }
         Ok(reports)
+    }
+}
+
+impl Repository {
+    /// What merging a version would change on its target, which is at `tip`, in at most `bytes_max` bytes before
+    /// escapes. Nothing where it doesn't merge.
+    ///
+    /// # Errors
+    /// [`Refused::Unknown`](super::Refused::Unknown), [`Refused::NotACommit`](super::Refused::NotACommit).
+    pub async fn diff_on_target(
+        &self,
+        tip: Option<&Digest>,
+        version: &Compared,
+        bytes_max: usize,
+    ) -> Result<Option<Diff>> {
+        self.is_commit(&version.commit).await?;
+        let folder = tempfile::tempdir().map_err(Fault::io(&std::env::temp_dir()))?;
+        let desk = self.borrowing_desk(folder.path())?;
+        let trial = Trial { repository: self, desk, tip, forward_only: false };
+        let Onto::At { tree, .. } = trial.onto(tip, version).await? else { return Ok(None) };
+        let from = tip.cloned().unwrap_or_else(|| self.format.empty_tree());
+        self.diff_at(&trial.desk, &from, &tree, bytes_max).await.map(Some)
     }
 }
 

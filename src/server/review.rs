@@ -13,12 +13,12 @@ use super::facts;
 use super::pin::Pin;
 use super::shared::Shared;
 use super::target::{self, Scope};
-use crate::artifact::{FileChange, FileStatus};
+use crate::artifact::{Artifacts, Diff, FileChange, FileStatus};
 use crate::coordinator::{Attempt, RequestKey};
 use crate::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
 use crate::protocol::name::{Actor, MemberName, Seq, VersionRef, nearest, shown};
 use crate::protocol::review::requirement;
-use crate::protocol::review::{Proposal, Version, last_read, read_before, read_last};
+use crate::protocol::review::{Compared, Proposal, Version, last_read, read_before, read_last};
 use crate::protocol::time::Time;
 use crate::protocol::{Answer, Command, Team, Violation};
 use crate::wire::command::{self, Offered};
@@ -183,10 +183,17 @@ async fn diff(call: Call, request: proto::DiffRequest) -> Result<proto::DiffResp
     };
     let artifacts = call.artifacts()?;
     let mut reading = Reading::of(&call, &request.subject).await?;
-    let diff = loop {
+    let (diff, target) = loop {
         let diff = {
             let _turn = call.turn().await;
-            artifacts.diff(&reading.artifact, since.as_ref(), DIFF_BYTES_MAX).await?
+            let merged = if request.on_target { on_target(&call, &artifacts, &reading).await? } else { None };
+            match merged {
+                Some(merged) => merged,
+                None => {
+                    let diff = artifacts.diff(&reading.artifact, since.as_ref(), DIFF_BYTES_MAX).await?;
+                    (diff, String::new())
+                }
+            }
         };
         if reading.record(&call, &key).await? {
             break diff;
@@ -199,7 +206,29 @@ async fn diff(call: Call, request: proto::DiffRequest) -> Result<proto::DiffResp
         text: diff.text,
         truncated: diff.truncated,
         from,
+        target,
     })
+}
+
+/// What merging a version would change on its target, and where that stands; nothing where it doesn't merge, or is
+/// meant for none.
+async fn on_target(
+    call: &Call,
+    artifacts: &Artifacts,
+    reading: &Reading,
+) -> Result<Option<(Diff, String)>, Failure> {
+    let name = call.team.peek(|team| {
+        let charter = &team.adopted()?.charter;
+        charter.target_of(&reading.reference.proposal).map(str::to_owned)
+    });
+    let Some(name) = name.filter(|_| reading.artifact.kind == ArtifactKind::Commit) else { return Ok(None) };
+    let repository = artifacts.repository()?;
+    let tip = repository.target(&name).await?;
+    let (reference, commit) = (reading.reference.clone(), reading.artifact.digest.clone());
+    let version = Compared { reference, commit, earlier: Vec::new() };
+    let diff = repository.diff_on_target(tip.as_ref(), &version, DIFF_BYTES_MAX).await?;
+    let at = tip.map_or_else(|| name.clone(), |tip| format!("{name} at {tip}"));
+    Ok(diff.map(|diff| (diff, at)))
 }
 
 async fn objections(

@@ -214,18 +214,7 @@ impl Facts {
                 work.checks.insert(event.name.clone(), event.exit);
                 Ok(())
             }
-            Event::TargetMoved(event) => {
-                demand!("G14", *asking.who == Actor::Server, "{:?} spoke for git", asking.who);
-                let name = event.reference.proposal.as_str();
-                self.open(name)?;
-                let work = self.work(name)?;
-                let current = work.offers.len() as u32;
-                demand!("G2", event.reference.version == current, "git spoke of {}", event.reference);
-                let says = !event.says_nothing();
-                demand!("G12", says != work.takes_back, "of {} git said the same before", event.reference);
-                work.takes_back = says;
-                Ok(())
-            }
+            Event::TargetMoved(event) => self.moved(asking, event),
             Event::Confirmed(event) => self.confirmed(asking, event),
             Event::CircleCompleted(event) => self.completed(event),
             Event::CirclePublished(event) => {
@@ -393,7 +382,7 @@ impl Facts {
     }
 
     /// Its circle is open, and nobody dropped it.
-    fn open(&self, name: &str) -> Verdict {
+    pub(super) fn open(&self, name: &str) -> Verdict {
         let found = self.works.get(name).and_then(|work| Some((work, self.rings.get(&work.circle)?)));
         let open = found.is_some_and(|(work, ring)| ring.state == State::Open && !work.dropped);
         demand!("G1", open, "{name} changed, and is final: {:?}", found.map(|(_, ring)| ring.state));
