@@ -129,6 +129,7 @@ const SLEEPS: &[(&str, &str)] = &[
         "src/cli/demo/stage.rs",
         "it waits a real cooldown out, and asks for the file by which a server tells that it is ready",
     ),
+    ("src/server/target.rs", "git tells nobody when it has moved a ref that a hook let pass"),
 ];
 
 /// Domains of the core. None imports another: what passes between them passes through the files of

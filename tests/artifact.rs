@@ -23,6 +23,11 @@ use countersign::protocol::artifact::{ArtifactKind, Place, RepoPath};
 use countersign::protocol::name::{Digest, ProposalName};
 use tempfile::TempDir;
 
+#[path = "artifact/merge.rs"]
+mod merge;
+#[path = "artifact/target.rs"]
+mod target;
+
 const MAIN: &str = "refs/heads/main";
 const SUBMODULE: &str = "1111111111111111111111111111111111111111";
 

@@ -20,8 +20,9 @@ use countersign::protocol::recovery::{Patch, RecoveryFired};
 use countersign::protocol::referee::CalledOut;
 use countersign::protocol::review::{
     Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry,
-    Confirmed, CountedApproval, DeliverableDropped, DissentCalled, Noted, Objected, ObjectionClosed,
-    ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused, ReviewerReplaced, Run, VersionRead, Withdrawn,
+    Confirmed, Conflict, CountedApproval, DeliverableDropped, DissentCalled, Noted, Objected,
+    ObjectionClosed, ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused, ReviewerReplaced, Run,
+    TargetMoved, Undone, VersionRead, Withdrawn,
 };
 use countersign::protocol::room::{ClaimJudged, Evidence, Said, Verdict};
 use countersign::protocol::rule::OwnRule;
@@ -181,6 +182,25 @@ fn every_event() -> Vec<Event> {
         decision: Some(Decision::RaiseLimit),
         reason: "one more".to_owned(),
     };
+    let moved = TargetMoved {
+        target: "refs/heads/main".to_owned(),
+        commit: Some(commit.clone()),
+        reference: "parser@2:41d0c9aa1e53".parse().unwrap(),
+        empty: false,
+        undone: Some(Undone {
+            files: vec![RepoPath::from_bytes(b"src/\xff.rs")],
+            files_total: 2,
+            commits: vec![commit.clone()],
+            commits_total: 1,
+        }),
+        conflict: Some(Conflict {
+            with: vec!["lexer@1:7d049f3c2a1b".parse().unwrap()],
+            paths: vec![RepoPath::from_bytes(b"src/lexer.rs")],
+            paths_total: 1,
+            not_forward: false,
+        }),
+    };
+    let not_forward = Conflict { with: Vec::new(), paths: Vec::new(), paths_total: 0, not_forward: true };
     let ad_hoc = Proposed {
         ad_hoc: Some("build".parse().unwrap()),
         files: vec![digest("d")],
@@ -232,6 +252,9 @@ fn every_event() -> Vec<Event> {
             says: "40 %: a number".into(),
         }
         .into(),
+        moved.clone().into(),
+        TargetMoved { commit: None, empty: true, undone: None, conflict: None, ..moved.clone() }.into(),
+        TargetMoved { undone: None, conflict: Some(not_forward), ..moved }.into(),
         DissentCalled { circle: circle(), manifest: digest("b"), proposals: vec![parser()] }.into(),
         reported.clone().into(),
         CheckReported { exit: None, output: None, ..reported }.into(),

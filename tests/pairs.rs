@@ -9,15 +9,15 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use countersign::judge::CelJudge;
-use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
+use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind, RepoPath};
 use countersign::protocol::deadline::ServerResumed;
 use countersign::protocol::delivery::Acknowledge;
 use countersign::protocol::escalation::{self, BreakGlass, Cause, Escalate, ReportSent};
-use countersign::protocol::name::{Actor, Digest, EscalationId, MemberName, MessageId, Seq};
+use countersign::protocol::name::{Actor, Digest, EscalationId, MemberName, MessageId, Seq, VersionRef};
 use countersign::protocol::review::{
     Approve, Circle, CircleState, Confirm, Note, Object, Overrule, Proposal, Propose, PublishFailure, Read,
-    ReadObjections, ReportCheck, ReportPublish, RequirementState, Resolve, Run, SETTLED_BY_STATE, VoteKind,
-    Withdraw, plainly_met, requirement,
+    ReadObjections, ReportCheck, ReportPublish, RequirementState, Resolve, Run, SETTLED_BY_STATE,
+    TargetMoved, Undone, VoteKind, Withdraw, plainly_met, requirement,
 };
 use countersign::protocol::room::{Evidence, JudgeClaim, Say, Verdict};
 use countersign::protocol::rule::Rule;
@@ -64,6 +64,7 @@ verbs! {
     Command::ReportCheck(_) => "report a check",
     Command::Confirm(_) => "confirm",
     Command::ReportPublish(_) => "report on publishing",
+    Command::ReportTarget(_) => "report on a target",
     Command::Escalate(_) => "escalate",
     Command::AnswerEscalation(_) => "answer an escalation",
     Command::BreakGlass(_) => "break the glass",
@@ -320,6 +321,8 @@ impl Stage {
                 let check = ReportCheck { reference, name: "ci".to_owned(), exit, output };
                 line(name, "arch", Command::ReportCheck(check));
             }
+            line("git says it takes work back", ":server", moved(current.reference(&proposal.name), true));
+            line("git says all is well", ":server", moved(current.reference(&proposal.name), false));
         }
         for (escalation, decision, name) in self.asked() {
             let (member, reviewer, reason) = (None, None, "decided".to_owned());
@@ -436,6 +439,20 @@ impl Stage {
 
 fn by_on(open: &countersign::protocol::review::Objection, member: &MemberName, version: u32) -> bool {
     open.by == *member && open.version == version
+}
+
+/// What git says of a version.
+fn moved(reference: VersionRef, takes_back: bool) -> Command {
+    let files = vec![RepoPath::from_bytes(b"src/lexer.rs")];
+    let undone = Undone { files, files_total: 1, commits: vec![digest("landed")], commits_total: 1 };
+    Command::ReportTarget(Box::new(TargetMoved {
+        target: "refs/heads/main".to_owned(),
+        commit: Some(digest("landed")),
+        reference,
+        empty: false,
+        undone: takes_back.then_some(undone),
+        conflict: None,
+    }))
 }
 
 fn read(subject: &str) -> Command {

@@ -51,6 +51,10 @@ impl Stage for Forgetful {
     fn restart(&mut self) {
         self.0.restart();
     }
+
+    fn land(&mut self, files: &Files) {
+        self.0.land(files);
+    }
 }
 
 #[test]
@@ -119,6 +123,11 @@ impl Stage for Resuming {
     }
 
     fn restart(&mut self) {
+        self.resume();
+    }
+
+    fn land(&mut self, files: &Files) {
+        self.stage.land(files);
         self.resume();
     }
 }

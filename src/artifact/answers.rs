@@ -88,6 +88,42 @@ pub(super) fn parse_touched(bytes: &[u8]) -> Option<Vec<(RepoPath, Option<Digest
     Some(touched)
 }
 
+/// What stands at a path: its mode and the id of what it holds; all zeros where there is nothing.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct State<'a> {
+    mode: &'a str,
+    id: &'a str,
+}
+
+impl State<'_> {
+    pub(super) fn is_nothing(&self) -> bool {
+        self.mode.bytes().all(|digit| digit == b'0')
+    }
+}
+
+/// A path that differs between two trees.
+pub(super) struct Difference<'a> {
+    pub(super) path: &'a [u8],
+    pub(super) before: State<'a>,
+    pub(super) after: State<'a>,
+    /// Where it stood before, of a rename.
+    pub(super) from: Option<&'a [u8]>,
+}
+
+/// The records of `diff-tree -z --raw`, or of one commit in `log -z --raw`, from the first that is one.
+pub(super) fn parse_difference<'a>(
+    head: &'a [u8],
+    rest: &mut impl Iterator<Item = &'a [u8]>,
+) -> Option<Difference<'a>> {
+    let raw = std::str::from_utf8(head.strip_prefix(b"\n").unwrap_or(head).strip_prefix(b":")?).ok()?;
+    let words: Vec<&str> = raw.split(' ').collect();
+    let &[old_mode, new_mode, old_id, new_id, status] = words.as_slice() else { return None };
+    let path = rest.next()?;
+    let (from, path) = if status.starts_with('R') { (Some(path), rest.next()?) } else { (None, path) };
+    let (before, after) = (State { mode: old_mode, id: old_id }, State { mode: new_mode, id: new_id });
+    Some(Difference { path, before, after, from })
+}
+
 /// A commit with its author and co-authors. None where git's answer has another form.
 pub(super) fn parse_authors(record: &[u8]) -> Option<(Digest, Vec<Identity>)> {
     let text = legible(record);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
 use super::{Fault, legible};
@@ -141,13 +141,32 @@ impl Git {
         arguments: &[A],
         stdout_bytes_max: usize,
     ) -> Result<Answer, Fault> {
+        self.run_with_input(arguments, &[], stdout_bytes_max).await
+    }
+
+    /// The same, with something to read. Git has to read all of it.
+    pub async fn run_with_input<A: AsRef<OsStr>>(
+        &self,
+        arguments: &[A],
+        input: &[u8],
+        stdout_bytes_max: usize,
+    ) -> Result<Answer, Fault> {
         let arguments: Vec<&OsStr> = arguments.iter().map(AsRef::as_ref).collect();
         let verb = arguments.first().map_or_else(String::new, |verb| verb.to_string_lossy().into_owned());
-        let mut child = self.command(&arguments).spawn().map_err(|source| Fault::NotStarted { source })?;
+        let mut command = self.command(&arguments);
+        if !input.is_empty() {
+            command.stdin(Stdio::piped());
+        }
+        let mut child = command.spawn().map_err(|source| Fault::NotStarted { source })?;
+        let stdin = child.stdin.take();
         let stdout = child.stdout.take().expect("stdout was asked for as a pipe");
         let stderr = child.stderr.take().expect("stderr was asked for as a pipe");
         let conversation = async {
             let complaints = tokio::spawn(read_and_drain(stderr, COMPLAINT_BYTES_MAX));
+            if let Some(mut stdin) = stdin {
+                // Whoever ends without reading it all says why by its code.
+                let _ = stdin.write_all(input).await;
+            }
             let mut printed = Vec::new();
             let limit = stdout_bytes_max as u64;
             let mut stdout = stdout.take(limit.saturating_add(1));

@@ -11,8 +11,10 @@ pub mod bundle;
 pub mod folder;
 pub mod git;
 pub mod manifest;
+pub mod merge;
 pub mod path;
 pub mod repository;
+pub mod target;
 
 mod answers;
 mod lines;

@@ -11,11 +11,12 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 
 use super::answers::{TreeRecord, parse_authors, parse_changes, parse_touched, records};
 use super::git::{Git, SHORT};
 use super::lines::{self, Known, LineCache};
+use super::target::Answers;
 use super::{Diff, Entries, Entry, EntryKind, Failure, Fault, FileChange, Refused, Result, path, secrets};
 use crate::protocol::artifact::{
     Artifact, ArtifactFacts, ArtifactKind, FOLLOWED_FILES_MAX, Identity, Place, RepoPath,
@@ -36,7 +37,7 @@ pub const FETCHED_FILE_BYTES_MAX: u64 = 64 << 20;
 pub const FETCHED_BYTES_MAX: u64 = 512 << 20;
 
 /// What git may print when it lists paths or authors, in bytes.
-const LIST_BYTES_MAX: usize = 64 << 20;
+pub(super) const LIST_BYTES_MAX: usize = 64 << 20;
 /// Merge bases of one commit and its target. More than one means that they merged each other.
 const MERGE_BASES_MAX: usize = 16;
 /// Commits of which one proposal's facts ask whether they have landed.
@@ -46,14 +47,15 @@ const LANDED_ASKED_MAX: usize = 200;
 #[derive(Debug)]
 pub struct Repository {
     refs: Git,
-    desk: Git,
-    objects: PathBuf,
-    format: ObjectFormat,
+    pub(super) desk: Git,
+    pub(super) objects: PathBuf,
+    pub(super) format: ObjectFormat,
     lines: LineCache,
+    pub(super) compared: Mutex<Answers>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ObjectFormat {
+pub(super) enum ObjectFormat {
     Sha1,
     Sha256,
 }
@@ -74,7 +76,7 @@ impl ObjectFormat {
     }
 
     /// The tree without entries; git knows it whether it is stored or not.
-    fn empty_tree(self) -> Digest {
+    pub(super) fn empty_tree(self) -> Digest {
         match self {
             Self::Sha1 => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
             Self::Sha256 => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
@@ -108,7 +110,7 @@ impl Repository {
         let desk = desk.canonicalize().map_err(Fault::io(desk))?;
         lay_desk(&desk, format, None)?;
         let desk = Git::at(&desk).with_objects(&objects);
-        Ok(Self { refs, desk, objects, format, lines: LineCache::default() })
+        Ok(Self { refs, desk, objects, format, lines: LineCache::default(), compared: Mutex::default() })
     }
 
     /// Git on the repository itself, for its refs alone.
@@ -278,11 +280,22 @@ impl Repository {
     pub async fn diff(&self, from: Option<&Digest>, to: &Digest, bytes_max: usize) -> Result<Diff> {
         let from = self.side(from).await?;
         self.is_commit(to).await?;
+        self.diff_at(&self.desk, &from, to, bytes_max).await
+    }
+
+    /// The difference between two trees that stand at `desk`.
+    pub(super) async fn diff_at(
+        &self,
+        desk: &Git,
+        from: &Digest,
+        to: &Digest,
+        bytes_max: usize,
+    ) -> Result<Diff> {
         let mut asked = vec!["diff-tree", "-r", "-p", "--full-index", "--no-color"];
         asked.extend(PLAIN_DIFF);
         asked.extend(["--src-prefix=a/", "--dst-prefix=b/"]);
         asked.extend(["--end-of-options", from.as_str(), to.as_str(), "--"]);
-        let answer = self.desk.run(&asked, bytes_max).await?.ok()?;
+        let answer = desk.run(&asked, bytes_max).await?.ok()?;
         Ok(Diff::cut(answer.stdout, bytes_max, answer.truncated))
     }
 
@@ -322,7 +335,7 @@ impl Repository {
     }
 
     /// What a ref points to.
-    async fn resolve(&self, reference: &str) -> Result<Option<Digest>> {
+    pub(super) async fn resolve(&self, reference: &str) -> Result<Option<Digest>> {
         let asked = ["show-ref", "--verify", "--hash", "--end-of-options", reference];
         let answer = self.refs.run(&asked, SHORT).await?;
         match answer.code {
@@ -337,7 +350,7 @@ impl Repository {
 
     /// That `digest` names a commit here. A short digest in a SHA-256 repository would be taken for
     /// an abbreviation, so the length counts.
-    async fn is_commit(&self, digest: &Digest) -> Result<()> {
+    pub(super) async fn is_commit(&self, digest: &Digest) -> Result<()> {
         let unknown = || Failure::from(Refused::Unknown { digest: digest.clone() });
         if digest.as_str().len() != self.format.digits() {
             return Err(unknown());
@@ -362,14 +375,19 @@ impl Repository {
         }
     }
 
-    async fn tree(&self, commit: &Digest) -> Result<Digest> {
+    pub(super) async fn tree(&self, commit: &Digest) -> Result<Digest> {
+        self.tree_at(&self.desk, commit).await
+    }
+
+    /// The tree of a commit that stands at `desk`.
+    pub(super) async fn tree_at(&self, desk: &Git, commit: &Digest) -> Result<Digest> {
         let peeled = format!("{commit}^{{tree}}");
-        let answer = self.desk.run(&["rev-parse", "--verify", "--quiet", &peeled], SHORT).await?.ok()?;
+        let answer = desk.run(&["rev-parse", "--verify", "--quiet", &peeled], SHORT).await?.ok()?;
         Ok(answer.word()?.parse().map_err(|_| answer.unreadable())?)
     }
 
     /// Sorted by id.
-    async fn merge_bases(&self, one: &Digest, other: &Digest) -> Result<Vec<Digest>> {
+    pub(super) async fn merge_bases(&self, one: &Digest, other: &Digest) -> Result<Vec<Digest>> {
         let asked = ["merge-base", "--all", "--end-of-options", one.as_str(), other.as_str()];
         let answer = self.desk.run(&asked, SHORT * 16).await?;
         match answer.code {
@@ -417,8 +435,6 @@ impl Repository {
     /// Whether the target's tree would stay as it is if `commit` were merged into it.
     async fn merges_to_nothing(&self, target: &Digest, commit: &Digest) -> Result<bool> {
         let folder = tempfile::tempdir().map_err(Fault::io(&std::env::temp_dir()))?;
-        let place = folder.path().canonicalize().map_err(Fault::io(folder.path()))?;
-        lay_desk(&place, self.format, Some(&self.objects))?;
         let asked = [
             "merge-tree",
             "--write-tree",
@@ -427,7 +443,7 @@ impl Repository {
             target.as_str(),
             commit.as_str(),
         ];
-        let answer = Git::at(&place).with_time_max(self.desk.time_max()).run(&asked, LIST_BYTES_MAX).await?;
+        let answer = self.borrowing_desk(folder.path())?.run(&asked, LIST_BYTES_MAX).await?;
         match answer.code {
             // Only a list of conflicts is that long.
             _ if answer.truncated => Ok(false),
@@ -518,14 +534,19 @@ impl Repository {
 
 /// A diff of trees as they are: a rename is a deletion and an addition, a submodule counts whatever
 /// `.gitmodules` says, and no program stands between.
-const PLAIN_DIFF: [&str; 4] = ["--no-renames", "--ignore-submodules=none", "--no-ext-diff", "--no-textconv"];
+pub(super) const PLAIN_DIFF: [&str; 4] =
+    ["--no-renames", "--ignore-submodules=none", "--no-ext-diff", "--no-textconv"];
 
 fn too_large(what: impl Into<String>, count: u64, limit: u64) -> Failure {
     Refused::TooLarge { what: what.into(), count, limit }.into()
 }
 
 /// Lays out an empty bare repository, over one that is there.
-fn lay_desk(folder: &Path, format: ObjectFormat, borrows: Option<&Path>) -> std::result::Result<(), Fault> {
+pub(super) fn lay_desk(
+    folder: &Path,
+    format: ObjectFormat,
+    borrows: Option<&Path>,
+) -> std::result::Result<(), Fault> {
     let write = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
         // Unchanged files are left alone: another process may be reading them.
@@ -559,7 +580,7 @@ fn lay_desk(folder: &Path, format: ObjectFormat, borrows: Option<&Path>) -> std:
 }
 
 /// That `name` is a ref's full name by git's rules, so that it can mean nothing else.
-fn check_ref_name(name: &str) -> std::result::Result<(), Refused> {
+pub(super) fn check_ref_name(name: &str) -> std::result::Result<(), Refused> {
     let component = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
     let forbidden = |c: char| c.is_control() || matches!(c, ' ' | '~' | '^' | ':' | '?' | '*' | '[' | '\\');
     let well_formed = name.starts_with("refs/")
@@ -579,7 +600,7 @@ fn in_a_tree(path: &[u8]) -> bool {
     path.len() <= 4096 && !path.contains(&0) && path.split(|byte| *byte == b'/').all(component)
 }
 
-fn os(bytes: &[u8]) -> &OsStr {
+pub(super) fn os(bytes: &[u8]) -> &OsStr {
     std::os::unix::ffi::OsStrExt::from_bytes(bytes)
 }
 

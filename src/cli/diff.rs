@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::failure::Failure;
-use super::output::Answer;
+use super::output::{Answer, visible};
 use super::speaker::{Global, Speaker, Write};
 use super::text::Fence;
 use super::{json as form, reading};
@@ -16,6 +16,12 @@ pub struct Diff {
     /// parser@2 against its base, or parser@1..2: version 2 against version 1, where you read that one
     #[arg(value_name = "REF[..N]")]
     range: String,
+    /// Only what changed since the last version before it that you were shown
+    #[arg(long)]
+    since_read: bool,
+    /// What merging it would change on its target now
+    #[arg(long, conflicts_with = "since_read")]
+    on_target: bool,
     #[command(flatten)]
     write: Write,
 }
@@ -23,8 +29,20 @@ pub struct Diff {
 impl Diff {
     pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
         let (subject, from) = range(&self.range)?;
+        if (self.since_read || self.on_target) && from != 0 {
+            return Err(Failure::usage(format!(
+                "{:?} says what to compare with already: give the version alone, or leave --since-read and --on-target out",
+                visible(&self.range)
+            )));
+        }
         let speaker = Speaker::connect(global).await?;
-        let request = DiffRequest { request_id: self.write.id(), subject, from };
+        let request = DiffRequest {
+            request_id: self.write.id(),
+            subject,
+            from,
+            since_read: self.since_read,
+            on_target: self.on_target,
+        };
         let diff = speaker.client.diff(request).await?;
         // The diff was a reading already; the record says whether it is still the current version.
         let shown = reading::show(&speaker, &diff.reference, String::new()).await?;
@@ -32,7 +50,18 @@ impl Diff {
 
         let fence = Fence::fresh()?;
         let mut text = reading::head(&version, &fence);
-        let against = if from == 0 { "its base".to_owned() } else { format!("version {from}") };
+        let from = diff.from;
+        let against = match (diff.target.as_str(), from) {
+            ("", 0) => "its base".to_owned(),
+            ("", from) => format!("version {from}"),
+            (target, _) => visible(target),
+        };
+        if self.on_target && diff.target.is_empty() {
+            text.push_str("It doesn't merge with a target, so this is against its base.\n");
+        }
+        if self.since_read && from == 0 {
+            text.push_str("You were shown no version before it, so this is all of it.\n");
+        }
         text.push_str(&fence.around(&format!("diff against {against}"), &diff.text));
         if diff.truncated {
             text.push_str(&format!(
@@ -42,6 +71,8 @@ impl Diff {
         }
         let mut json = form::shown(&shown);
         json["from"] = from.into();
+        json["on"] =
+            if diff.target.is_empty() { serde_json::Value::Null } else { diff.target.clone().into() };
         json["diff"] = diff.text.into();
         json["truncated"] = diff.truncated.into();
         let mut answer = Answer::new(json, text);

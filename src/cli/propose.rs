@@ -111,6 +111,11 @@ impl Propose {
         text.push_str(&words::stored(&stored));
         text.push_str(&words::woke(&proposed.woke, words::now()));
         text.push_str(&words::called_out(&proposed.called_out));
+        if let Some(target) = proposed.target.as_ref().filter(|target| reading::is_in_the_way(target)) {
+            text.push_str(&reading::target(Some(target)));
+            let name = visible(&proposed.proposal);
+            text.push_str(&format!("Another version is owed: countersign explain {name}\n"));
+        }
         if !proposed.escalated.is_empty() {
             let opened = visible(&proposed.escalated.join(", "));
             text.push_str(&format!(
@@ -125,6 +130,7 @@ impl Propose {
             "woke": form::woke(&proposed.woke),
             "called_out": proposed.called_out,
             "escalated": proposed.escalated,
+            "target": form::target(proposed.target.as_ref()),
             "stored": words::stored_json(&stored),
             "sequence": proposed.sequence,
         });

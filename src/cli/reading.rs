@@ -6,7 +6,7 @@ use super::output::{Answer, visible};
 use super::speaker::Speaker;
 use super::text::Fence;
 use super::{json as form, words};
-use crate::client::proto::{ShowRequest, ShowResponse, Version};
+use crate::client::proto::{ShowRequest, ShowResponse, Target, Version};
 use crate::client::time_of;
 use crate::protocol::name::ProposalName;
 
@@ -37,6 +37,43 @@ pub async fn keep_told(speaker: &Speaker, proposal: &str, current: u32, answer: 
     }
 }
 
+/// Whether something is to be said against a version.
+pub fn is_in_the_way(target: &Target) -> bool {
+    target.landed || !target.undone.is_empty() || !target.conflict.is_empty()
+}
+
+/// How a version stands to the ref that it is meant for; one line where nothing is to be said against it.
+pub fn target(target: Option<&Target>) -> String {
+    let Some(target) = target else { return String::new() };
+    let name = visible(&target.name);
+    let at =
+        if target.commit.is_empty() { String::new() } else { format!(" at {}", visible(&target.commit)) };
+    let mut out = String::new();
+    if target.landed {
+        out.push_str(&format!("CHANGES NOTHING: what it does has landed on {name}{at}\n"));
+    }
+    let named = |named: &[String], total: u32| {
+        let shown: Vec<_> = named.iter().map(|one| visible(one)).collect();
+        let more = (total as usize).saturating_sub(named.len());
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{}{more}", shown.join(", "))
+    };
+    if !target.undone.is_empty() {
+        out.push_str(&format!(
+            "TAKES BACK what landed on {name}{at} since its base: {}, by {}\n",
+            named(&target.undone, target.undone_total),
+            named(&target.undone_commits, target.undone_commits_total)
+        ));
+    }
+    if !target.conflict.is_empty() {
+        out.push_str(&format!("NOT MERGEABLE: it {}\n", visible(&target.conflict)));
+    }
+    if out.is_empty() {
+        out = format!("target {name}{at}: it merges, and takes nothing back\n");
+    }
+    out
+}
+
 /// The record's head in words: what it is, where it stands, who has a say.
 pub fn head(version: &Version, fence: &Fence) -> String {
     let mut out = format!("{} by {}", visible(&version.reference), visible(&version.producer));
@@ -52,6 +89,7 @@ pub fn head(version: &Version, fence: &Fence) -> String {
         out.push_str(&format!(" on {}", version.base));
     }
     out.push('\n');
+    out.push_str(&target(version.target.as_ref()));
     for author in &version.authors {
         let whose =
             if author.member.is_empty() { String::new() } else { format!(", who is {}", author.member) };
@@ -86,9 +124,14 @@ pub fn files(shown: &ShowResponse) -> String {
         } else {
             format!("+{} -{}", file.added_lines, file.deleted_lines)
         };
-        vec![file.status.clone(), lines, file.path.clone()]
+        vec![file.status.clone(), lines, file.path.clone(), file.owners.join(", ")]
     });
-    let mut out = words::table(&["FILE", "LINES", "PATH"], rows);
+    let owned = shown.files.iter().take(FILES_SHOWN_MAX).any(|file| !file.owners.is_empty());
+    // Where nobody owns anything there is no column of nobody.
+    let heads = ["FILE", "LINES", "PATH", "OWNERS"];
+    let columns = if owned { 4 } else { 3 };
+    let rows = rows.map(|row: Vec<String>| row.into_iter().take(columns).collect());
+    let mut out = words::table(&heads[..columns], rows);
     let total = usize::try_from(shown.files_total).unwrap_or(usize::MAX).max(shown.files.len());
     match total - shown.files.len().min(FILES_SHOWN_MAX) {
         0 => {}

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::failure::Failure;
-use super::output::Answer;
+use super::output::{Answer, visible};
 use super::speaker::{Global, Speaker, Write};
 use super::text::Fence;
 use super::{json as form, reading};
@@ -27,7 +27,14 @@ impl Show {
         let mut text = reading::head(&version, &fence);
         text.push_str(&reading::files(&shown));
         text.push_str(&reading::said(&version, &fence));
-        text.push_str(&format!("Its diff: countersign diff {}@{}\n", version.proposal, version.version));
+        let (name, number) = (visible(&version.proposal), version.version);
+        text.push_str(&format!("Its diff: countersign diff {name}@{number}\n"));
+        if shown.read_before > 0 {
+            text.push_str(&format!(
+                "What changed since you read version {}: countersign diff {name}@{number} --since-read\n",
+                shown.read_before
+            ));
+        }
         let mut answer = Answer::new(form::shown(&shown), text);
         if version.current {
             reading::keep_told(&speaker, &version.proposal, version.version, &mut answer).await;

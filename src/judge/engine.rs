@@ -17,6 +17,7 @@ macro_rules! shipped {
 }
 
 shipped![
+    "confirm/already-landed",
     "confirm/approval-missing",
     "confirm/failing-test",
     "confirm/open-escalation",
@@ -26,6 +27,8 @@ shipped![
     "confirm/reviewer-ineligible",
     "confirm/unchecked-consensus",
     "confirm/undelivered",
+    "confirm/undoes-landed",
+    "confirm/unmerged",
     "confirm/unread",
     "confirm/unresolved-objection",
     "text/claim-without-evidence",

@@ -255,8 +255,13 @@ pub(super) async fn act(
             done(form::shown(&shown))
         }
         "diff" => {
-            let asked =
-                proto::DiffRequest { request_id, subject: text("subject"), from: given.number("from") };
+            let asked = proto::DiffRequest {
+                request_id,
+                subject: text("subject"),
+                from: given.number("from"),
+                since_read: given.flag("since_read"),
+                on_target: given.flag("on_target"),
+            };
             let diff = caller.review().diff(caller.asks(asked)).await.map_err(refused)?.into_inner();
             done(json!({
                 "ref": diff.reference,

@@ -15,7 +15,7 @@ use super::referee::CalledOut;
 use super::review::{
     Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Confirmed, DeliverableDropped,
     DissentCalled, Noted, Objected, ObjectionClosed, ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused,
-    ReviewerReplaced, VersionRead, Withdrawn,
+    ReviewerReplaced, TargetMoved, VersionRead, Withdrawn,
 };
 use super::room::{ClaimJudged, Said};
 use super::rule::OwnRule;
@@ -157,6 +157,8 @@ events! {
     DissentCalled = "dissent-called", 1;
     /// A rule that refuses nothing says that something is missing.
     CalledOut = "called-out", 1;
+    /// Git says otherwise than before how a current version stands to its target.
+    TargetMoved = "target-moved", 1;
     /// A participant confirmed a circle.
     Confirmed = "confirmed", 1;
     /// The last participant confirmed.

@@ -183,6 +183,23 @@ impl Minutes {
                 quote(&mut text, event.output.as_deref().unwrap_or_default());
                 work(&event.proposal, text)
             }
+            Event::TargetMoved(event) => {
+                let mut said: Vec<String> = Vec::new();
+                if event.empty {
+                    said.push("changes nothing any more".to_owned());
+                }
+                if let Some(undone) = &event.undone {
+                    let (files, commits) = (list(&undone.files_told()), list(&undone.commits_told()));
+                    said.push(format!("would take back {files}, by {commits}"));
+                }
+                said.extend(event.conflict.as_ref().map(|conflict| event.conflict_told(conflict)));
+                if said.is_empty() {
+                    said.push("merges, and takes nothing back".to_owned());
+                }
+                let target = shown(&event.target, 200);
+                let text = format!("against {target}, {} {}", event.reference, list(&said));
+                work(&event.reference.proposal, text)
+            }
             Event::DissentCalled(event) => {
                 let text = format!("a dissent round was called: {} has no evidence", list(&event.proposals));
                 circle(&event.circle, text)

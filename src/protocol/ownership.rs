@@ -28,6 +28,12 @@ impl Ownership {
         Self { owners: owners.collect() }
     }
 
+    /// Who owns a path.
+    pub(super) fn owners<'a>(&'a self, path: &RepoPath) -> Vec<&'a MemberName> {
+        let owning = self.owners.iter().filter(|(_, set)| set.is_match(path.as_str()));
+        owning.map(|(name, _)| name).collect()
+    }
+
     /// The paths of these that others own and `producer` does not, each with its owners.
     pub(super) fn foreign<'a>(
         &'a self,
@@ -35,12 +41,7 @@ impl Ownership {
         paths: &'a [RepoPath],
     ) -> impl Iterator<Item = (&'a RepoPath, Vec<&'a MemberName>)> {
         paths.iter().filter_map(move |path| {
-            let owners: Vec<&MemberName> = self
-                .owners
-                .iter()
-                .filter(|(_, set)| set.is_match(path.as_str()))
-                .map(|(name, _)| name)
-                .collect();
+            let owners = self.owners(path);
             (!owners.is_empty() && !owners.contains(&producer)).then_some((path, owners))
         })
     }

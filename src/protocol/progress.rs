@@ -39,6 +39,7 @@ impl Team {
             Event::ObjectionClosed(event) => Some(event.proposal.clone()),
             Event::Withdrawn(event) => Some(event.proposal.clone()),
             Event::CheckReported(event) => Some(event.proposal.clone()),
+            Event::TargetMoved(event) => Some(event.reference.proposal.clone()),
             Event::Confirmed(event) => first(self.review().circle(&event.circle)),
             Event::CircleReopened(event) => {
                 event.owing.first().cloned().or_else(|| first(self.review().circle(&event.circle)))

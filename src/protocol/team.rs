@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::adoption::{self, Revise};
 use super::answer::Answer;
+use super::artifact::RepoPath;
 use super::charter::Charter;
 use super::deadline::{self, Deadlines, ServerResumed};
 use super::delivery::{self, Deliveries};
@@ -72,6 +73,7 @@ pub enum Command {
     ReportCheck(review::ReportCheck),
     Confirm(review::Confirm),
     ReportPublish(review::ReportPublish),
+    ReportTarget(Box<review::TargetMoved>),
     Escalate(escalation::Escalate),
     AnswerEscalation(escalation::Answer),
     BreakGlass(escalation::BreakGlass),
@@ -100,6 +102,7 @@ impl Command {
             Self::ReportCheck(_) => "check",
             Self::Confirm(_) => "confirm",
             Self::ReportPublish(_) => "report",
+            Self::ReportTarget(_) => "compare",
             Self::Escalate(_) => "escalate",
             Self::AnswerEscalation(_) => "answer",
             Self::BreakGlass(_) => "break the glass",
@@ -258,6 +261,11 @@ impl Team {
             self.adopted.as_ref().map(|adopted| Ownership::of(&adopted.charter)).unwrap_or_default();
     }
 
+    /// Who owns a path, by the charter in force.
+    pub fn owners_of(&self, path: &RepoPath) -> Vec<&MemberName> {
+        self.ownership.owners(path)
+    }
+
     pub(super) fn ownership(&self) -> &Ownership {
         &self.ownership
     }
@@ -281,6 +289,7 @@ impl Team {
             (Actor::Server, Command::ReportPublish(report)) => {
                 return review::report_publish(self, charter, report);
             }
+            (Actor::Server, Command::ReportTarget(report)) => return review::report_target(self, report),
             (Actor::Server, Command::ReportSent(report)) => return escalation::report_sent(self, report),
             (Actor::Server, Command::TimePassed) => return deadline::time_passed(self, charter, judge, now),
             (Actor::Server, Command::ResumeServer(resumed)) => return deadline::resumed(self, resumed),
@@ -315,6 +324,7 @@ impl Team {
             Command::JudgeClaim(command) => room::judge_claim(ask, command),
             Command::Adopt(_)
             | Command::ReportPublish(_)
+            | Command::ReportTarget(_)
             | Command::ReportSent(_)
             | Command::TimePassed
             | Command::ResumeServer(_) => Decision::refuse(Violation::NotAPerson {

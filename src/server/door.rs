@@ -12,6 +12,7 @@ use super::call::{Call, answered, answered_about, answered_to_operator, blocking
 use super::operator::{OperatorFault, find_team, repository_path, with_home};
 use super::pin;
 use super::shared::Shared;
+use super::target;
 use crate::artifact;
 use crate::coordinator::{Coordinator, TeamHandle};
 use crate::door::ledger::Passed;
@@ -102,6 +103,12 @@ async fn check_push(
         return Ok(proto::CheckPushResponse { sequence, ..Default::default() });
     }
     if let Some(passed) = past_the_door(&shared, &team, &guard, &moves, &unmet).await? {
+        for (index, _) in &unmet {
+            let one = &moves[*index];
+            let (shared, team, to) = (shared.clone(), team.clone(), one.to.clone());
+            let name = String::from_utf8_lossy(&one.name).into_owned();
+            tokio::spawn(async move { target::once_moved(&shared, &team, &name, &to).await });
+        }
         return Ok(proto::CheckPushResponse { sequence, refused: Vec::new(), passed });
     }
     for (index, violation) in &unmet {

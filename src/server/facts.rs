@@ -43,14 +43,12 @@ struct Against {
 impl Against {
     fn of(team: &crate::protocol::Team, offered: &Offered) -> Self {
         let charter = team.adopted().map(|adopted| &adopted.charter);
-        let guarded = charter.is_some_and(|charter| charter.repository.is_some());
-        let deliverable = charter.and_then(|charter| charter.deliverable(&offered.proposal));
-        let own = deliverable.and_then(|(_, deliverable)| deliverable.target.clone());
+        let target = charter.and_then(|charter| charter.target_of(&offered.proposal));
         let followed =
             team.review().proposal(&offered.proposal).and_then(|proposal| proposal.version(offered.after));
         Self {
-            wanted: if guarded { ArtifactKind::Commit } else { ArtifactKind::Bundle },
-            target: own.or_else(|| charter.map(|charter| charter.publish.target.clone())).unwrap_or_default(),
+            wanted: if target.is_some() { ArtifactKind::Commit } else { ArtifactKind::Bundle },
+            target: target.unwrap_or_default().to_owned(),
             previous: followed.map(|version| version.artifact.digest.clone()),
         }
     }

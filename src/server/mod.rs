@@ -28,6 +28,7 @@ mod review;
 mod room;
 mod rule;
 mod shared;
+mod target;
 
 use std::io;
 use std::net::SocketAddr;
@@ -385,6 +386,7 @@ async fn open_teams(shared: &Shared) -> Result<(), OperatorFault> {
             tracing::warn!(team = %team.name(), pinned, "versions were not pinned, and are now");
         }
         shared.keep_artifacts(team.name().clone(), artifacts);
+        target::catch_up(shared, &team, &target::Scope::All).await;
     }
     Ok(())
 }

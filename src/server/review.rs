@@ -12,12 +12,13 @@ use super::escalation::{open_of, show_failing, show_presence};
 use super::facts;
 use super::pin::Pin;
 use super::shared::Shared;
-use crate::artifact::{FileChange, FileStatus};
+use super::target::{self, Scope};
+use crate::artifact::{Artifacts, Diff, FileChange, FileStatus};
 use crate::coordinator::{Attempt, RequestKey};
 use crate::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
 use crate::protocol::name::{Actor, MemberName, Seq, VersionRef, nearest, shown};
 use crate::protocol::review::requirement;
-use crate::protocol::review::{Proposal, Version, read_before};
+use crate::protocol::review::{Compared, Proposal, Version, last_read, read_before, read_last};
 use crate::protocol::time::Time;
 use crate::protocol::{Answer, Command, Team, Violation};
 use crate::wire::command::{self, Offered};
@@ -90,7 +91,13 @@ async fn propose(call: Call, request: proto::ProposeRequest) -> Result<proto::Pr
     if kind == ArtifactKind::Commit {
         let (proposal, version) = (reference.proposal.clone(), reference.version);
         pin(&call, &Pin { proposal, version, commit: digest.clone() }).await?;
+        target::catch_up(&call.shared, &call.team, &Scope::Around(reference.proposal.clone())).await;
     }
+    let look = |team: &Team, _: Time| {
+        let (charter, proposal, found) = find(team, &reference)?;
+        version::target(charter, team.review(), proposal, found)
+    };
+    let (target, _) = call.team.read(look).await?;
     Ok(proto::ProposeResponse {
         sequence: done.seq.0,
         reference: reference.to_string(),
@@ -100,6 +107,7 @@ async fn propose(call: Call, request: proto::ProposeRequest) -> Result<proto::Pr
         woke: wakes(&done.woke),
         called_out: done.called_out,
         escalated: escalated.iter().map(ToString::to_string).collect(),
+        target,
     })
 }
 
@@ -132,24 +140,41 @@ async fn show(call: Call, request: proto::ShowRequest) -> Result<proto::ShowResp
         }
     };
     let reference = reading.reference;
+    target::catch_up(&call.shared, &call.team, &Scope::Around(reference.proposal.clone())).await;
     let look = |team: &Team, _: Time| {
-        find(team, &reference)
-            .map(|(charter, proposal, found)| version::version(charter, team.review(), proposal, found))
+        let (charter, proposal, found) = find(team, &reference)?;
+        let earlier = last_read(proposal, &call.member, found.number).unwrap_or(0);
+        let shown = files.iter().take(FILES_SHOWN_MAX).map(|change| file_change(team, change));
+        let files: Vec<proto::FileChange> = shown.collect();
+        Some((version::version(charter, team.review(), proposal, found), files, earlier))
     };
-    let (version, seq) = call.team.read(look).await?;
-    let version = version.ok_or_else(Failure::unexpected)?;
+    let (found, seq) = call.team.read(look).await?;
+    let (mut version, shown, read_before) = found.ok_or_else(Failure::unexpected)?;
+    if let Some(target) = version.target.as_mut().filter(|target| target.commit.is_empty()) {
+        let at = artifacts.repository()?.target(&target.name).await?;
+        target.commit = at.map(|commit| commit.to_string()).unwrap_or_default();
+    }
     Ok(proto::ShowResponse {
         sequence: seq.0,
         version: Some(version),
         files_total: files.len() as u64,
-        files: files.iter().take(FILES_SHOWN_MAX).map(file_change).collect(),
+        files: shown,
+        read_before,
     })
 }
 
 async fn diff(call: Call, request: proto::DiffRequest) -> Result<proto::DiffResponse, Failure> {
     let key = request_key(&request)?;
     let command = command::read(&request.subject)?;
-    let since = match request.from {
+    let from = match request.since_read {
+        false => request.from,
+        true => {
+            let (found, _) =
+                call.team.read(|team, _| read_last(team, &call.member, &command.subject)).await?;
+            found?
+        }
+    };
+    let since = match from {
         0 => None,
         from => {
             let earlier =
@@ -159,10 +184,17 @@ async fn diff(call: Call, request: proto::DiffRequest) -> Result<proto::DiffResp
     };
     let artifacts = call.artifacts()?;
     let mut reading = Reading::of(&call, &request.subject).await?;
-    let diff = loop {
+    let (diff, target) = loop {
         let diff = {
             let _turn = call.turn().await;
-            artifacts.diff(&reading.artifact, since.as_ref(), DIFF_BYTES_MAX).await?
+            let merged = if request.on_target { on_target(&call, &artifacts, &reading).await? } else { None };
+            match merged {
+                Some(merged) => merged,
+                None => {
+                    let diff = artifacts.diff(&reading.artifact, since.as_ref(), DIFF_BYTES_MAX).await?;
+                    (diff, String::new())
+                }
+            }
         };
         if reading.record(&call, &key).await? {
             break diff;
@@ -174,7 +206,30 @@ async fn diff(call: Call, request: proto::DiffRequest) -> Result<proto::DiffResp
         reference: reading.reference.to_string(),
         text: diff.text,
         truncated: diff.truncated,
+        from,
+        target,
     })
+}
+
+/// What merging a version would change on its target, and where that stands; nothing where it doesn't merge, or is
+/// meant for none.
+async fn on_target(
+    call: &Call,
+    artifacts: &Artifacts,
+    reading: &Reading,
+) -> Result<Option<(Diff, String)>, Failure> {
+    let name = call.team.peek(|team| {
+        let charter = &team.adopted()?.charter;
+        charter.target_of(&reading.reference.proposal).map(str::to_owned)
+    });
+    let Some(name) = name.filter(|_| reading.artifact.kind == ArtifactKind::Commit) else { return Ok(None) };
+    let repository = artifacts.repository()?;
+    let tip = repository.target(&name).await?;
+    let (reference, commit) = (reading.reference.clone(), reading.artifact.digest.clone());
+    let version = Compared { reference, commit, earlier: Vec::new() };
+    let diff = repository.diff_on_target(tip.as_ref(), &version, DIFF_BYTES_MAX).await?;
+    let at = tip.map_or_else(|| name.clone(), |tip| format!("{name} at {tip}"));
+    Ok(diff.map(|diff| (diff, at)))
 }
 
 async fn objections(
@@ -280,7 +335,10 @@ async fn withdraw(call: Call, request: proto::WithdrawRequest) -> Result<proto::
 
 async fn confirm(call: Call, request: proto::ConfirmRequest) -> Result<proto::ConfirmResponse, Failure> {
     let key = request_key(&request)?;
-    let done = call.submit(Command::Confirm(command::confirm(&request)?), key).await?;
+    let command = command::confirm(&request)?;
+    // What git says now is part of what is confirmed; where it says nothing, nobody confirms.
+    target::compare(&call.shared, &call.team, &Scope::Circle(command.reference.circle.clone())).await?;
+    let done = call.submit(Command::Confirm(command), key).await?;
     let Answer::Confirmed { circle, complete, waiting_for } = done.answer else {
         return Err(Failure::unexpected());
     };
@@ -314,6 +372,9 @@ async fn get_status(
 }
 
 async fn explain(call: Call, request: proto::ExplainRequest) -> Result<proto::ExplainResponse, Failure> {
+    if let Some(scope) = call.team.peek(|team| scope_of(team, &request.name)) {
+        target::catch_up(&call.shared, &call.team, &scope).await;
+    }
     let look = |team: &Team, _: Time| explained(team, &call, &request.name);
     let (explained, seq) = call.team.read(look).await?;
     Ok(proto::ExplainResponse { sequence: seq.0, ..explained? })
@@ -346,6 +407,12 @@ async fn get_proposal(
     };
     let (found, seq) = call.team.read(look).await?;
     Ok(proto::GetProposalResponse { sequence: seq.0, ..found? })
+}
+
+/// What the name of a proposal or a circle stands for.
+fn scope_of(team: &Team, name: &str) -> Option<Scope> {
+    let proposal = name.parse().ok().filter(|name| team.review().proposal(name).is_some());
+    proposal.map(Scope::Around).or_else(|| name.parse().ok().map(Scope::Circle))
 }
 
 fn attempt((member, code, attempt): (&MemberName, &str, &Attempt)) -> proto::Attempt {
@@ -451,7 +518,7 @@ pub(super) fn find<'a>(
 
 /// One file that a version changes. Its path is told as the log has it, so that two paths never
 /// become one; whoever prints it shows what a terminal would obey.
-fn file_change(change: &FileChange) -> proto::FileChange {
+fn file_change(team: &Team, change: &FileChange) -> proto::FileChange {
     let status = match change.status {
         FileStatus::Added => "added",
         FileStatus::Modified => "modified",
@@ -465,5 +532,6 @@ fn file_change(change: &FileChange) -> proto::FileChange {
         added_lines: change.added_lines,
         deleted_lines: change.deleted_lines,
         binary: change.binary,
+        owners: team.owners_of(&change.path).into_iter().map(ToString::to_string).collect(),
     }
 }

@@ -208,6 +208,25 @@ pub fn version(version: &proto::Version) -> Value {
         "objections": version.objections.iter().map(objection).collect::<Value>(),
         "answers": version.answers,
         "checks": version.checks.iter().map(check).collect::<Value>(),
+        "target": target(version.target.as_ref()),
+    })
+}
+
+/// How a version stands to the ref that it is meant for.
+pub fn target(target: Option<&proto::Target>) -> Value {
+    let Some(target) = target else { return Value::Null };
+    json!({
+        "name": target.name,
+        "commit": or_null(&target.commit),
+        "landed": target.landed,
+        "undone": target.undone,
+        "undone_total": target.undone_total,
+        "undone_commits": target.undone_commits,
+        "undone_commits_total": target.undone_commits_total,
+        "conflict": or_null(&target.conflict),
+        "conflicts_with": target.conflicts_with,
+        "conflicts": target.conflicts,
+        "conflicts_total": target.conflicts_total,
     })
 }
 
@@ -319,6 +338,7 @@ pub fn file(file: &proto::FileChange) -> Value {
         "added_lines": file.added_lines,
         "deleted_lines": file.deleted_lines,
         "binary": file.binary,
+        "owners": file.owners,
     })
 }
 
@@ -380,6 +400,7 @@ pub fn shown(shown: &proto::ShowResponse) -> Value {
     out["files"] = shown.files.iter().map(file).collect();
     out["files_total"] = json!(shown.files_total.max(shown.files.len() as u64));
     out["sequence"] = shown.sequence.into();
+    out["read_before"] = if shown.read_before == 0 { Value::Null } else { shown.read_before.into() };
     out
 }
 

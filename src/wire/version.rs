@@ -1,10 +1,10 @@
 //! Versions, votes and objections as messages.
 
 use super::{proto, texts, timestamp};
-use crate::protocol::artifact::ArtifactKind;
+use crate::protocol::artifact::{ArtifactKind, RepoPath};
 use crate::protocol::charter::Charter;
 use crate::protocol::review::{
-    Closing, Edge, Objection, ObjectionKind, Proposal, ProposalState, Review, Run, Version, VoteKind,
+    Circle, Closing, Edge, Objection, ObjectionKind, Proposal, ProposalState, Review, Run, Version, VoteKind,
 };
 
 /// One version with what its reviewers said, and the proposal's objections.
@@ -37,7 +37,38 @@ pub fn version(charter: &Charter, review: &Review, proposal: &Proposal, version:
         base: version.artifact.base.as_ref().map(ToString::to_string).unwrap_or_default(),
         answers: version.answers.iter().map(|(id, text)| (id.to_string(), text.clone())).collect(),
         checks: charter.required_checks.iter().map(|name| check(version, name)).collect(),
+        target: target(charter, review, proposal, version),
     }
+}
+
+/// How a version that may still be published stands to its target, as git said last.
+pub fn target(
+    charter: &Charter,
+    review: &Review,
+    proposal: &Proposal,
+    version: &Version,
+) -> Option<proto::Target> {
+    let open = review.circle(&proposal.circle).is_some_and(Circle::is_open) && proposal.dropped.is_none();
+    let current = version.number == proposal.current_number() && proposal.withdrawal.is_none();
+    let name = charter.target_of(&proposal.name).filter(|_| open && current)?.to_owned();
+    let Some(standing) = review.standing(proposal) else {
+        return Some(proto::Target { name, ..Default::default() });
+    };
+    let (report, undone) = (standing.report, standing.report.undone.as_ref());
+    let (conflict, told) = (standing.conflict, |path: &RepoPath| path.as_str().to_owned());
+    Some(proto::Target {
+        name,
+        commit: report.commit.as_ref().map(ToString::to_string).unwrap_or_default(),
+        landed: report.empty,
+        undone: undone.into_iter().flat_map(|undone| &undone.files).map(told).collect(),
+        undone_total: undone.map_or(0, |undone| undone.files_total),
+        undone_commits: undone.into_iter().flat_map(|undone| texts(&undone.commits)).collect(),
+        undone_commits_total: undone.map_or(0, |undone| undone.commits_total),
+        conflict: conflict.map(|conflict| report.conflict_told(conflict)).unwrap_or_default(),
+        conflicts_with: conflict.into_iter().flat_map(|conflict| texts(&conflict.with)).collect(),
+        conflicts: conflict.into_iter().flat_map(|conflict| &conflict.paths).map(told).collect(),
+        conflicts_total: conflict.map_or(0, |conflict| conflict.paths_total),
+    })
 }
 
 /// How a check stands: by its last report's exit, where there is a report.

@@ -89,3 +89,24 @@ fn nobody_but_a_person_opens_the_door_nor_without_a_reason_nor_for_what_is_not_p
     assert_eq!((none.exit, none.json()["code"].as_str()), (1, Some("MALFORMED")));
     guarded.refused(&["HEAD:refs/heads/main"]);
 }
+
+#[test]
+fn what_lands_past_the_door_is_compared_with_what_is_open() {
+    let guarded = Guarded::served();
+    let propose = ["--as", "app", "--json", "propose", "parser", "--commit", "HEAD", "--summary", "Parser"];
+    guarded.place.run_in("app", &propose).done();
+    let revises = || {
+        let status = guarded.place.run(&["--as", "app", "--json", "status"]).done().json();
+        let owed = status["obligations"].as_array().expect("a list");
+        owed.iter().any(|owed| owed["kind"] == "revise")
+    };
+    assert!(!revises());
+    guarded.place.git("app", &["checkout", "-q", "--detach", "HEAD~1"]);
+    guarded.place.commit("app", "src/parser.rs", "fn other() {}\n");
+    break_glass(&guarded, "dana", &["--ref", "refs/heads/main", "--reason", "the build is broken"]).done();
+    guarded.push(&["HEAD:refs/heads/main"]).done();
+    // Git moves the ref after the hook has spoken; the server looks by itself until it has.
+    assert!((0..2_000).any(|_| revises()));
+    let explained = guarded.place.run(&["--as", "app", "explain", "parser"]).done();
+    assert!(explained.out.contains("does not merge with refs/heads/main: src/parser.rs"), "{explained:?}");
+}

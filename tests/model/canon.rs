@@ -144,5 +144,6 @@ fn current(version: &Version, to: &mut Both) {
         }
     }
     version.overruled.hash(to);
+    version.standing.as_ref().is_some_and(|said| said.report.undone.is_some()).hash(to);
     version.checks.iter().for_each(|(name, report)| (name, report.status()).hash(to));
 }

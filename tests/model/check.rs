@@ -71,7 +71,10 @@ impl Facts {
     /// Judges an answer of which nothing came: what it says must be so already.
     pub fn nothing_came(&self, asking: &Asking<'_>) -> Verdict {
         match asking.command {
-            Command::Read(_) | Command::ReadObjections(_) | Command::ReportPublish(_) => {}
+            Command::Read(_)
+            | Command::ReadObjections(_)
+            | Command::ReportPublish(_)
+            | Command::ReportTarget(_) => {}
             Command::Confirm(confirm) => {
                 let circle = confirm.reference.circle.as_str();
                 let by = asking.who.to_string();
@@ -211,6 +214,7 @@ impl Facts {
                 work.checks.insert(event.name.clone(), event.exit);
                 Ok(())
             }
+            Event::TargetMoved(event) => self.moved(asking, event),
             Event::Confirmed(event) => self.confirmed(asking, event),
             Event::CircleCompleted(event) => self.completed(event),
             Event::CirclePublished(event) => {
@@ -405,7 +409,7 @@ impl Facts {
     }
 
     /// Its circle is open, and nobody dropped it.
-    fn open(&self, name: &str) -> Verdict {
+    pub(super) fn open(&self, name: &str) -> Verdict {
         let found = self.works.get(name).and_then(|work| Some((work, self.rings.get(&work.circle)?)));
         let open = found.is_some_and(|(work, ring)| ring.state == State::Open && !work.dropped);
         demand!("G1", open, "{name} changed, and is final: {:?}", found.map(|(_, ring)| ring.state));
@@ -584,7 +588,7 @@ impl Facts {
         work.notes.clear();
         work.overruled.clear();
         work.checks.clear();
-        (work.withdrawn, work.failed) = (false, false);
+        (work.withdrawn, work.failed, work.takes_back) = (false, false, false);
         self.lapse(&circle);
         Ok(())
     }
@@ -759,6 +763,7 @@ impl Facts {
             // A reviewer may confirm what couldn't be published; its producer can't, so that it lapses.
             let again = !work.failed || work.producer != by;
             demand!("G1", again, "{by} confirmed {name}, which couldn't be published");
+            demand!("G6", !work.takes_back, "{circle} was confirmed, and {name} takes back what landed");
             let unread = work.remarks.iter().find(|(_, remark)| remark.closed.is_none() && !remark.read);
             demand!("G4", unread.is_none(), "{circle} was confirmed, and {unread:?} on {name} is unread");
             if let Some(unproven) = self.unproven(name, work) {

@@ -1,6 +1,8 @@
 //! What is put before persons, and what they decide: see `check` for the rest.
 
 use countersign::protocol::escalation::{Cause, Decision, Escalated, EscalationClosed};
+use countersign::protocol::name::Actor;
+use countersign::protocol::review::TargetMoved;
 
 use super::check::{Asking, Broken, Verdict, demand};
 use super::facts::{Asked, Facts, State, changes};
@@ -68,5 +70,19 @@ impl Facts {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What git says is said by the server, of a current version, once.
+    pub(super) fn moved(&mut self, asking: &Asking<'_>, event: &TargetMoved) -> Verdict {
+        demand!("G14", *asking.who == Actor::Server, "{:?} spoke for git", asking.who);
+        let name = event.reference.proposal.as_str();
+        self.open(name)?;
+        let work = self.work(name)?;
+        let current = work.offers.len() as u32;
+        demand!("G2", event.reference.version == current, "git spoke of {}", event.reference);
+        let says = !event.says_nothing();
+        demand!("G12", says != work.takes_back, "of {} git said the same before", event.reference);
+        work.takes_back = says;
+        Ok(())
     }
 }

@@ -105,6 +105,8 @@ pub struct Work {
     pub overruled: BTreeMap<String, BTreeSet<String>>,
     /// The last report on the current version.
     pub checks: BTreeMap<String, Option<i32>>,
+    /// Whether git says that the current version takes work back.
+    pub takes_back: bool,
     pub remarks: BTreeMap<u32, Remark>,
     pub withdrawn: bool,
     /// Until when withdrawn work stays away, from now; nothing where that is past.

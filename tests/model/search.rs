@@ -468,6 +468,7 @@ fn count(used: &mut Used, command: &Command, refused: bool) {
         Command::Escalate(_) => used.asked += 1,
         Command::TimePassed => used.waits += 1,
         Command::ReportPublish(report) => used.failures += u32::from(report.failure.is_some()),
+        Command::ReportTarget(_) => used.moves += 1,
         Command::Withdraw(_) => used.withdrawals += 1,
         _ => {}
     }

@@ -29,7 +29,7 @@ pub fn command(world: &World, node: &Node, owed: &Obligation) -> Result<Command,
         text.parse().map_err(|_| format!("{text} in: {line}"))
     }
     let command = match (*verb, rest) {
-        ("propose", [name, "--path", "DIR", "--summary", "TEXT", options @ ..]) => {
+        ("propose", [name, "--path" | "--commit", "DIR" | "HEAD", "--summary", "TEXT", options @ ..]) => {
             let mut answers = Vec::new();
             for pair in options.chunks(2) {
                 let ["--answer", answer] = pair else { return Err(unreadable("an unknown option")) };
@@ -188,6 +188,10 @@ pub fn line(who: &Actor, command: &Command, passed: i64) -> String {
             let failed = report.failure.as_ref().map(|failure| format!("fails: {:?} owe", failure.owing));
             let how = failed.unwrap_or_else(|| "succeeds".to_owned());
             return format!("# the server publishes {}, which {how}", report.circle);
+        }
+        Command::ReportTarget(report) => {
+            let says = if report.says_nothing() { "all is well with" } else { "work is taken back by" };
+            return format!("# git says that {says} {}", short(&report.reference));
         }
         other => format!("{other:?}"),
     };

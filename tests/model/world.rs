@@ -12,7 +12,7 @@ use countersign::protocol::name::{
 };
 use countersign::protocol::review::{
     Approve, Confirm, NamedPlace, Note, Object, Overrule, Propose, PublishFailure, Read, ReadObjections,
-    ReportCheck, ReportPublish, Resolve, Run, Withdraw,
+    ReportCheck, ReportPublish, Resolve, Run, TargetMoved, Undone, Withdraw,
 };
 use countersign::protocol::room::{Evidence, JudgeClaim, Say, Verdict};
 use countersign::protocol::{Command, Effect};
@@ -37,6 +37,8 @@ pub struct Bounds {
     pub waits: u32,
     /// Publishes that fail.
     pub failures: u32,
+    /// How often git says otherwise of a version than before.
+    pub moves: u32,
     /// Charters, the first counted.
     pub revisions: u32,
     pub withdrawals: u32,
@@ -83,6 +85,7 @@ pub struct Used {
     pub asked: u32,
     pub waits: u32,
     pub failures: u32,
+    pub moves: u32,
     pub withdrawals: u32,
 }
 
@@ -617,6 +620,26 @@ impl Tries<'_> {
                     let because = "the merge conflicts".to_owned();
                     self.out.push((Actor::Server, report(Some(PublishFailure { because, owing }))));
                 }
+            }
+        }
+        if self.node.used.moves < self.world.bounds.moves {
+            let review = self.node.team.review();
+            let open = review.circles().filter(|circle| circle.is_open());
+            for name in open.flat_map(|circle| &circle.proposals) {
+                let Some(proposal) = review.proposal(name) else { continue };
+                let Some(current) = proposal.current() else { continue };
+                let files = vec![path_of(name.as_str(), "arch")];
+                let commits = vec![digest_of("landed")];
+                let undone = Undone { files, files_total: 1, commits, commits_total: 1 };
+                let report = TargetMoved {
+                    target: "refs/heads/main".to_owned(),
+                    commit: None,
+                    reference: current.reference(name),
+                    empty: false,
+                    undone: current.standing.is_none().then_some(undone),
+                    conflict: None,
+                };
+                self.out.push((Actor::Server, Command::ReportTarget(Box::new(report))));
             }
         }
         let near = self.node.deadline.is_some_and(|at| self.world.late || (at - self.node.now).0 <= HOUR);

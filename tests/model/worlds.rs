@@ -19,6 +19,7 @@ pub fn all(size: Size) -> Vec<World> {
         texts(full),
         tests(full),
         pair(full),
+        moved(full),
         persons(full),
         late(full),
         charters(full),
@@ -142,6 +143,17 @@ fn tests(full: bool) -> World {
         refuses: &[("approve", "FAILING_TEST"), ("confirm", "CONFIRM_BLOCKED confirm/required-check")],
         ..nothing_beside("tests", charter, bounds)
     }
+}
+
+/// What git says of a version lets nobody confirm, until it says otherwise or another version follows.
+fn moved(full: bool) -> World {
+    let bounds = Bounds { versions: 2, objections: usize::from(full), moves: 2, ..Bounds::default() };
+    let more = "[repository]\npath = \"atlas.git\"\nprotected = [\"refs/heads/main\"]\n[[phases]]\nname = \
+                \"implement\"\nconfirm = \"together\"\ndeliverables = [{ name = \"parser\", producer = \"app\" \
+                }]\nreviews = [{ reviewer = \"arch\", of = \"app\", lens = \"design\" }]\n";
+    let refuses = &[("confirm", "CONFIRM_BLOCKED confirm/undoes-landed")];
+    let shows = &["target-moved", "circle-published"];
+    World { shows, refuses, ..nothing_beside("moved", charter(&limits(1, NEVER_LATE), more), bounds) }
 }
 
 /// Two who review each other, and finish together; what they made can't be published at first.

@@ -11,7 +11,7 @@ use countersign::protocol::name::{
     Subject, VersionRef,
 };
 use countersign::protocol::review::{
-    self, Circle, CircleState, NamedPlace, Proposal, PublishFailure, Run, Version,
+    self, Circle, CircleState, NamedPlace, Proposal, PublishFailure, Run, TargetMoved, Undone, Version,
 };
 use countersign::protocol::room;
 use countersign::protocol::{Adopt, Command, Effect, ObligationKind, Team, charter};
@@ -73,6 +73,7 @@ impl World<'_> {
                 1..55 => self.discharge(&tempers)?,
                 55..88 => self.try_something()?,
                 88..98 if self.served.is_some() => self.crowd()?,
+                88..93 if self.in_git => self.compare()?,
                 88..98 => self.publish()?,
                 _ if self.dice.percent(20) => {
                     let comeback = self.comeback();
@@ -187,6 +188,7 @@ impl World<'_> {
             Command::Withdraw(withdraw) => of(&withdraw.proposal),
             Command::Note(note) => of(&note.reference.proposal),
             Command::ReportCheck(report) => of(&report.reference.proposal),
+            Command::ReportTarget(report) => of(&report.reference.proposal),
             Command::Object(object) => of(&object.reference.proposal),
             Command::Propose(propose) => of(&propose.proposal),
             Command::Overrule(overrule) => home(overrule.objection),
@@ -213,6 +215,44 @@ impl World<'_> {
         let Some(member) = self.dice.pick(&part).cloned() else { return Ok(()) };
         let command = Command::Confirm(review::Confirm { reference });
         self.perform(&Actor::Member(member), &command).map(|_| ())
+    }
+
+    /// The server says what git says of a version: anything, at any time, also of one that is no longer current.
+    fn compare(&mut self) -> Verdict {
+        let review = self.team.review();
+        let offered: Vec<VersionRef> = review
+            .proposals()
+            .flat_map(|proposal| {
+                proposal.versions.iter().rev().take(2).map(|one| one.reference(&proposal.name))
+            })
+            .collect();
+        let Some(reference) = self.dice.pick(&offered).cloned() else { return Ok(()) };
+        let others: Vec<VersionRef> =
+            offered.into_iter().filter(|other| other.proposal != reference.proposal).collect();
+        let path = || vec![RepoPath::from_bytes(b"src/lexer.rs")];
+        let says = self.dice.below(5);
+        let undone = (says == 1).then(|| Undone {
+            files: path(),
+            files_total: 1,
+            commits: vec![Digest::of_bytes([9; 32])],
+            commits_total: 1,
+        });
+        let with: Vec<VersionRef> = self.dice.pick(&others).cloned().into_iter().collect();
+        let conflict = (says >= 3).then(|| review::Conflict {
+            with: if says == 3 { Vec::new() } else { with },
+            paths: path(),
+            paths_total: 1,
+            not_forward: false,
+        });
+        let target = "refs/heads/main".to_owned();
+        let report = TargetMoved { target, commit: None, reference, empty: says == 2, undone, conflict };
+        let command = Command::ReportTarget(Box::new(report));
+        self.perform(&Actor::Server, &command)?;
+        if self.dice.percent(20) {
+            // Said once more, it is no news.
+            self.perform(&Actor::Server, &command)?;
+        }
+        self.hurry(&command)
     }
 
     /// The server does what it owes the world, or reports what is long past.

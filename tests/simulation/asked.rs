@@ -52,6 +52,11 @@ pub fn asked(who: &Actor, command: &Command) -> Asked {
             failure: report.failure.is_some(),
             ..of("report", &report.circle)
         },
+        Command::ReportTarget(report) => Asked {
+            version: Some(report.reference.version),
+            digits: Some(report.reference.digest.to_string()),
+            ..of("compare", &report.reference.proposal)
+        },
         Command::Escalate(escalate) => of("escalate", &escalate.subject),
         Command::AnswerEscalation(answer) => of("answer", &answer.escalation),
         Command::BreakGlass(_) => of("break-glass", &""),

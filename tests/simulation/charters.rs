@@ -17,7 +17,8 @@ const LENSES: [&str; 4] = ["correctness", "security", "design", "concurrency"];
 const PHASES: [&str; 3] = ["plan", "implement", "release"];
 
 /// The rules that a charter may take less strictly.
-const RULES: [&str; 11] = [
+const RULES: [&str; 14] = [
+    "confirm/already-landed",
     "confirm/approval-missing",
     "confirm/failing-test",
     "confirm/open-escalation",
@@ -27,6 +28,8 @@ const RULES: [&str; 11] = [
     "confirm/reviewer-ineligible",
     "confirm/unchecked-consensus",
     "confirm/undelivered",
+    "confirm/undoes-landed",
+    "confirm/unmerged",
     "confirm/unread",
     "confirm/unresolved-objection",
 ];

@@ -172,7 +172,7 @@ impl Oracle {
                 demand!("G12", complete != stored.is_empty(), "a report on {subject} counts once");
             }
             // Nothing may be late, and nothing wait.
-            "time" | "resume" | "sent" => {}
+            "time" | "resume" | "sent" | "compare" => {}
             verb => demand!("G7", !stored.is_empty(), "{verb} was accepted and nothing came of it"),
         }
         Ok(())
@@ -290,6 +290,22 @@ impl Oracle {
             Fact::ClaimJudged(event) => {
                 by_asker(&event.by, &["verdict"])?;
                 self.claim_judged(asked, event)?;
+            }
+            Fact::Moved(event) => {
+                let known = asked.by == ":server" && asked.verb == "compare";
+                demand!("G14", known, "{} said what git says of {}", asked.by, event.reference);
+                self.open_circle(&asked.subject)?;
+                let current = self.history.current_reference(&asked.subject);
+                let exact = current.as_ref() == Some(&event.reference);
+                demand!("G2", exact, "{current:?} is current, and git spoke of {}", event.reference);
+                let before = self.history.said_by_git(&asked.subject);
+                let before = before.map(|known| (known.empty, &known.undone, &known.conflict));
+                let now = (event.empty, &event.undone, &event.conflict);
+                demand!(
+                    "G12",
+                    before.unwrap_or((false, &None, &None)) != now,
+                    "git said so before: {event:?}"
+                );
             }
             Fact::Escalated(event) => self.escalated(asked, event)?,
             Fact::EscalationClosed(event) => self.escalation_closed(asked, event)?,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use countersign::judge::CelJudge;
 use countersign::protocol::name::{Actor, DigestPrefix, ProposalName, Subject, VersionRef};
-use countersign::protocol::review::{NamedPlace, Propose, Run};
+use countersign::protocol::review::{NamedPlace, Propose, Run, Version};
 use countersign::protocol::time::Span;
 use countersign::protocol::{Command, Decision, Violation};
 
@@ -82,7 +82,11 @@ pub fn of(judge: &CelJudge, charter: &str, steps: &[Step], name: &str, because: 
         for line in &all {
             let _ = writeln!(script.play, "{line}\n");
         }
-        let open = world.team.review().circles().all(|circle| circle.completed.is_none());
+        // What git is made to say here it doesn't say there.
+        let silent = |version: &Version| version.standing.is_none();
+        let mut versions = world.team.review().proposals().filter_map(|proposal| proposal.current());
+        let open =
+            world.team.review().circles().all(|circle| circle.completed.is_none()) && versions.all(silent);
         let said = match step.clone() {
             Step::Said { said, .. } => said,
             Step::Obeyed { owed, command, .. } => vec![(Actor::Member(owed.member), command)],
@@ -158,6 +162,7 @@ fn sayable(world: &World<'_>, who: &Actor, command: &Command) -> bool {
         command,
         Command::Adopt(_)
             | Command::ReportPublish(_)
+            | Command::ReportTarget(_)
             | Command::ReportSent(_)
             | Command::TimePassed
             | Command::ResumeServer(_)
@@ -284,6 +289,7 @@ fn said(
         Command::BreakGlass(_) => unreachable!("the simulated teams have no door"),
         Command::Adopt(_)
         | Command::ReportPublish(_)
+        | Command::ReportTarget(_)
         | Command::ReportSent(_)
         | Command::TimePassed
         | Command::ResumeServer(_)

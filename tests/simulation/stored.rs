@@ -19,6 +19,8 @@ pub struct Charter {
     pub members: BTreeMap<String, Member>,
     pub phases: Vec<Phase>,
     pub required_checks: Vec<String>,
+    #[serde(default)]
+    pub repository: Option<serde_json::Value>,
     pub rules: Rules,
 }
 
@@ -240,6 +242,25 @@ pub struct CircleReopened {
 }
 
 #[derive(Debug, Deserialize)]
+pub struct TargetMoved {
+    /// NAME@VERSION:DIGITS.
+    pub reference: String,
+    #[serde(default)]
+    pub empty: bool,
+    #[serde(default)]
+    pub undone: Option<serde_json::Value>,
+    #[serde(default)]
+    pub conflict: Option<Conflict>,
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+pub struct Conflict {
+    #[serde(default)]
+    pub with: Vec<String>,
+    pub paths: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
 pub struct Escalated {
     pub id: String,
     pub cause: String,
@@ -378,6 +399,7 @@ facts! {
     "circle-completed" => Completed(CircleCompleted),
     "circle-published" => Published(CirclePublished),
     "circle-reopened" => Reopened(CircleReopened),
+    "target-moved" => Moved(TargetMoved),
     "escalated" => Escalated(Escalated),
     "escalation-closed" => EscalationClosed(EscalationClosed),
     "escalation-reminded" => Reminded(EscalationReminded),

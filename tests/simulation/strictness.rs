@@ -1,7 +1,7 @@
 //! What a charter's rules refuse, by their ids: the oracle demands no more than the charter in force does.
 
 use super::history::History;
-use super::stored::Fact;
+use super::stored::{Fact, TargetMoved};
 
 impl History {
     /// Whether the charter refuses what that rule denies.
@@ -12,6 +12,26 @@ impl History {
 
     pub fn enforces_all(&self) -> bool {
         self.charter().is_some_and(|charter| charter.rules.modes.values().all(|mode| mode == "enforce"))
+    }
+
+    /// Whether the team guards a repository.
+    fn guards(&self) -> bool {
+        self.charter().is_some_and(|charter| charter.repository.is_some())
+    }
+
+    /// The current version as references name it.
+    pub fn current_reference(&self, proposal: &str) -> Option<String> {
+        let current = self.current(proposal)?.what;
+        Some(format!("{proposal}@{}:{}", current.version, &current.artifact.digest[..12]))
+    }
+
+    /// What git said last of the current version.
+    pub fn said_by_git(&self, proposal: &str) -> Option<&TargetMoved> {
+        let current = self.current_reference(proposal)?;
+        self.facts().rev().find_map(|(_, _, fact)| match fact {
+            Fact::Moved(event) if event.reference == current => Some(event),
+            _ => None,
+        })
     }
 
     /// What stands in the way of a confirmation, each with the rule that says so; for a producer also that
@@ -50,6 +70,22 @@ impl History {
         }
         if let Some(unproven) = self.failed_check(proposal) {
             denied.push(("confirm/required-check", unproven));
+        }
+        if let Some(said) = self.said_by_git(proposal).filter(|_| self.guards()) {
+            if said.empty {
+                denied.push(("confirm/already-landed", "it changes nothing".to_owned()));
+            }
+            if said.undone.is_some() {
+                denied.push(("confirm/undoes-landed", format!("it takes back {:?}", said.undone)));
+            }
+            let counts = |with: &String| {
+                let name = with.split('@').next().unwrap_or_default();
+                let stands = !self.is_dropped(name) && !self.is_withdrawn(name);
+                stands && self.current_reference(name).as_ref() == Some(with)
+            };
+            if said.conflict.as_ref().is_some_and(|conflict| conflict.with.iter().all(counts)) {
+                denied.push(("confirm/unmerged", format!("it doesn't merge: {:?}", said.conflict)));
+            }
         }
         if self.unmet(proposal).is_none() && self.unevidenced(proposal) {
             denied.push(("confirm/unchecked-consensus", "nobody attached evidence".to_owned()));

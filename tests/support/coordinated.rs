@@ -47,6 +47,10 @@ pub struct Coordinated {
     coordinator: Option<Coordinator>,
     /// The files of each version, by digest: what git would know.
     files: BTreeMap<String, BTreeMap<String, String>>,
+    /// Where each version began: how often work had landed then.
+    begun: BTreeMap<String, usize>,
+    /// What main held, from the start to now.
+    main: Vec<Files>,
     commits: u32,
 }
 
@@ -64,7 +68,8 @@ impl Coordinated {
             (coordinator, team)
         });
         let (coordinator, files) = (Some(coordinator), BTreeMap::new());
-        Self { runtime, store, clock, team, coordinator, files, commits: 0 }
+        let (begun, main) = (BTreeMap::new(), vec![landed()]);
+        Self { runtime, store, clock, team, coordinator, files, begun, main, commits: 0 }
     }
 
     fn command(&mut self, act: &Act) -> Result<Command, Malformed> {
@@ -186,11 +191,12 @@ impl Coordinated {
             (ArtifactKind::Bundle, content.clone())
         };
         self.files.insert(digest.to_string(), proposing.files.clone());
+        self.begun.insert(digest.to_string(), self.main.len() - 1);
         Ok(review::Propose {
             proposal: proposing.proposal.parse::<ProposalName>()?,
             artifact: Artifact { kind, digest, content, base: None },
             facts: ArtifactFacts {
-                empty: proposing.empty,
+                empty: proposing.empty || in_git && proposing.touched.is_empty(),
                 paths: proposing.touched.iter().map(|path| RepoPath::from_bytes(path.as_bytes())).collect(),
                 files,
                 authors,
@@ -248,7 +254,7 @@ pub fn landed() -> Files {
 impl Stage for Coordinated {
     fn base(&self) -> Option<Files> {
         let in_git = self.team.peek(|team| team.adopted().unwrap().charter.repository.is_some());
-        in_git.then(landed)
+        in_git.then(|| self.main[self.main.len() - 1].clone())
     }
 
     fn act(&mut self, member: &str, act: &Act) -> Seen {
@@ -304,6 +310,7 @@ impl Stage for Coordinated {
             }
             done
         });
+        self.compare();
         match outcome {
             Ok(done) => {
                 let woke = done.woke.iter().map(|wake| wake.member.to_string()).collect();
@@ -335,6 +342,127 @@ impl Stage for Coordinated {
     fn restart(&mut self) {
         self.end();
         self.begin();
+    }
+
+    fn land(&mut self, files: &Files) {
+        self.main.push(files.clone());
+        self.compare();
+    }
+}
+
+/// What merging leaves at a path, of what stood there where a version began, and what main and the version have now.
+/// Nothing where they conflict. Texts of plays have a line, so that two changes of one file always do.
+fn merged([began, main, version]: [Option<&String>; 3]) -> Option<Option<&String>> {
+    match () {
+        () if version == began || version == main => Some(main),
+        () if main == began => Some(version),
+        () => None,
+    }
+}
+
+/// A version's files merged into others; or the paths at which they conflict.
+fn merge(began: &Files, main: &Files, version: &Files) -> Result<Files, Vec<RepoPath>> {
+    let paths: std::collections::BTreeSet<&String> =
+        began.keys().chain(main.keys()).chain(version.keys()).collect();
+    let (mut files, mut conflicts) = (Files::new(), Vec::new());
+    for path in paths {
+        match merged([began, main, version].map(|files| files.get(path))) {
+            Some(text) => files.extend(text.map(|text| (path.clone(), text.clone()))),
+            None => conflicts.push(RepoPath::from_bytes(path.as_bytes())),
+        }
+    }
+    if conflicts.is_empty() { Ok(files) } else { Err(conflicts) }
+}
+
+fn conflict(with: Vec<VersionRef>, paths: Vec<RepoPath>) -> Option<review::Conflict> {
+    let paths_total = paths.len() as u32;
+    Some(review::Conflict { with, paths, paths_total, not_forward: false })
+}
+
+impl Coordinated {
+    /// What git would say of everything that is open, told to the core.
+    fn compare(&mut self) {
+        let asked: Vec<review::Comparison> = self.team.peek(|team| {
+            let charter = &team.adopted().unwrap().charter;
+            team.review().circles().flat_map(|circle| team.review().comparisons(charter, circle)).collect()
+        });
+        for report in asked.iter().flat_map(|comparison| self.said_by_git(comparison)) {
+            let command = Command::ReportTarget(Box::new(report));
+            self.runtime.block_on(self.team.submit(Actor::Server, command, None)).unwrap();
+        }
+    }
+
+    fn said_by_git(&self, comparison: &review::Comparison) -> Vec<review::TargetMoved> {
+        let main = &self.main[self.main.len() - 1];
+        let of = |commit: &Digest| {
+            let began = self.begun[commit.as_str()];
+            (began, &self.files[commit.as_str()])
+        };
+        let (mut reports, mut before): (Vec<_>, Vec<&review::Compared>) = (Vec::new(), Vec::new());
+        let mut all = main.clone();
+        for version in &comparison.versions {
+            let (began, files) = of(&version.commit);
+            let mut report = review::TargetMoved {
+                target: comparison.target.clone(),
+                commit: None,
+                reference: version.reference.clone(),
+                empty: false,
+                undone: None,
+                conflict: None,
+            };
+            match merge(&self.main[began], main, files) {
+                Err(paths) => report.conflict = conflict(Vec::new(), paths),
+                Ok(alone) => {
+                    report.empty = alone == *main;
+                    let earlier = version.earlier.iter().map(|commit| of(commit).0);
+                    report.undone = self.undone(&alone, earlier.chain([began]).min().unwrap());
+                    match merge(&self.main[began], &all, files) {
+                        Ok(further) => (all, ()) = (further, before.push(version)),
+                        Err(paths) => {
+                            let mut with = before.clone();
+                            with.retain(|other| {
+                                let (from, theirs) = of(&other.commit);
+                                let theirs = merge(&self.main[from], main, theirs).unwrap();
+                                merge(&self.main[began], &theirs, files).is_err()
+                            });
+                            let with = with.into_iter().map(|other| other.reference.clone()).collect();
+                            report.conflict = conflict(with, paths);
+                        }
+                    }
+                }
+            }
+            reports.push(report);
+        }
+        reports
+    }
+
+    /// What merging takes back, of what landed after `since`.
+    fn undone(&self, merged: &Files, since: usize) -> Option<review::Undone> {
+        let main = &self.main[self.main.len() - 1];
+        let mut commits = std::collections::BTreeSet::new();
+        let mut taken_back = |path: &&String| {
+            let (now, then) = (merged.get(*path), main.get(*path));
+            let mut touching = Vec::new();
+            for step in (since + 1..self.main.len()).rev() {
+                let (old, new) = (self.main[step - 1].get(*path), self.main[step].get(*path));
+                touching.extend((old != new).then_some(step));
+                if now != then && old != new && old == now {
+                    commits.extend(touching);
+                    return true;
+                }
+            }
+            false
+        };
+        let paths: std::collections::BTreeSet<&String> = main.keys().chain(merged.keys()).collect();
+        let files: Vec<&String> = paths.into_iter().filter(|path| taken_back(path)).collect();
+        let commit = |step: &usize| Digest::of_bytes(Sha256::digest(format!("landed {step}")).into());
+        let commits: Vec<Digest> = commits.iter().map(commit).collect();
+        (!files.is_empty()).then(|| review::Undone {
+            files_total: files.len() as u32,
+            files: files.into_iter().map(|path| RepoPath::from_bytes(path.as_bytes())).collect(),
+            commits_total: commits.len() as u32,
+            commits,
+        })
     }
 }
 

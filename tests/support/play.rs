@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A step is a line `MEMBER: COMMAND…`, or one of `wait 2m`, `away 2h` (no server runs
-//! meanwhile), `restart` and `charter NAME` (the first
+//! meanwhile), `land PATH=TEXT` (somebody's work lands on main), `restart` and `charter NAME` (the first
 //! step; `solo` where there is none). Its output stands below `----` and ends at an empty line.
 //! Digests are left out of what is shown. `UPDATE=1` rewrites the output.
 //!
@@ -21,7 +21,8 @@
 //!
 //! The commands are those of the command line, with what only a play needs beside them: `propose` takes
 //! `--file PATH=TEXT` and `--delete PATH` (a fresh text in `src/NAME.rs` where none is given),
-//! `--author EMAIL`, `--co-author EMAIL` and `--empty`; a reference `parser@1` is made exact, unless it
+//! `--author EMAIL`, `--co-author EMAIL`, `--empty`, and `--stale` for a version that has main in its history and
+//! the files that the version before it had; a reference `parser@1` is made exact, unless it
 //! carries digits itself; `confirm implement` confirms what this member last saw in `status`; `called-out` lists
 //! what the log says was called out; `transcript` what was said, with what came of it; `listen` takes a wake or is
 //! blocked, and goes away (with `--killed` before it says that the wake was taken); `try RULE` tries a candidate of
@@ -51,6 +52,7 @@ pub struct Proposing {
     pub author: Option<String>,
     pub co_authors: Vec<String>,
     pub empty: bool,
+    pub stale: bool,
     pub summary: String,
     pub answers: Vec<(String, String)>,
     pub after: u32,
@@ -273,6 +275,8 @@ pub trait Stage {
     /// Time passes in which no server runs.
     fn away(&mut self, span: Span);
     fn restart(&mut self);
+    /// Somebody's work lands on main, which holds these files then.
+    fn land(&mut self, files: &Files);
 }
 
 /// Plays every file below `tests/plays` on a fresh stage each, and compares or rewrites.
@@ -413,6 +417,8 @@ struct Troupe<S> {
     /// Circle references that each member saw in its last status.
     circles: BTreeMap<(String, String), String>,
     files: BTreeMap<String, Files>,
+    /// What each proposal does to main, wherever that stands.
+    changes: BTreeMap<String, BTreeMap<String, Option<String>>>,
     before: BTreeMap<String, Vec<String>>,
     texts: u32,
 }
@@ -426,6 +432,7 @@ impl<S: Stage> Troupe<S> {
             told: BTreeMap::new(),
             circles: BTreeMap::new(),
             files: BTreeMap::new(),
+            changes: BTreeMap::new(),
             before,
             texts: 0,
         }
@@ -437,6 +444,11 @@ impl<S: Stage> Troupe<S> {
             self.stage.wait(span.parse().unwrap());
         } else if let Some(span) = step.strip_prefix("away ") {
             self.stage.away(span.parse().unwrap());
+        } else if let Some(file) = step.strip_prefix("land ") {
+            let mut files = self.stage.base().expect("work lands where there is a repository");
+            let (path, text) = file.split_once('=').unwrap();
+            files.insert(path.to_owned(), format!("{text}\n"));
+            self.stage.land(&files);
         } else if step == "restart" {
             self.stage.restart();
         } else {
@@ -514,6 +526,12 @@ impl<S: Stage> Troupe<S> {
         let (told, reference) = match (act, seen) {
             (Act::Propose(proposing), Seen::Proposed { reference, .. }) => {
                 self.files.insert(proposing.proposal.clone(), proposing.files.clone());
+                if let Some(base) = self.stage.base().filter(|_| !proposing.stale) {
+                    let changed =
+                        proposing.touched.iter().filter(|path| base.get(*path) != proposing.files.get(*path));
+                    let changes = changed.map(|path| (path.clone(), proposing.files.get(path).cloned()));
+                    self.changes.insert(proposing.proposal.clone(), changes.collect());
+                }
                 (true, reference)
             }
             (_, Seen::Shown { reference }) => (true, reference),
@@ -639,8 +657,21 @@ impl<S: Stage> Troupe<S> {
 
     fn proposing(&mut self, member: &str, proposal: String, args: &mut Args) -> Proposing {
         let base = self.stage.base();
-        let known = self.files.get(&proposal).or(base.as_ref());
-        let mut files = known.cloned().unwrap_or_default();
+        let stale = args.flag("stale");
+        let mut files = match (&base, self.changes.get(&proposal)) {
+            // The producer's work goes on from where main stands.
+            (Some(base), Some(changes)) if !stale => {
+                let mut files = base.clone();
+                for (path, text) in changes {
+                    match text {
+                        Some(text) => drop(files.insert(path.clone(), text.clone())),
+                        None => drop(files.remove(path)),
+                    }
+                }
+                files
+            }
+            _ => self.files.get(&proposal).or(base.as_ref()).cloned().unwrap_or_default(),
+        };
         let before = base.clone().unwrap_or_else(|| files.clone());
         let given = args.all("file");
         if given.is_empty() {
@@ -671,6 +702,7 @@ impl<S: Stage> Troupe<S> {
             author: args.one("author"),
             co_authors: args.all("co-author"),
             empty,
+            stale,
             summary: args.one("summary").unwrap_or_default(),
             answers: args.all("answer").into_iter().map(split).collect(),
             after: args.one("after").map_or(told, |after| after.parse().unwrap()),
@@ -688,7 +720,7 @@ struct Args {
 }
 
 impl Args {
-    const FLAGS: [&'static str; 4] = ["mistaken", "empty", "killed", "claim"];
+    const FLAGS: [&'static str; 5] = ["mistaken", "empty", "killed", "claim", "stale"];
 
     fn of(words: &[String]) -> Self {
         let mut args = Self { verb: words[0].clone(), positional: Vec::new(), options: Vec::new() };

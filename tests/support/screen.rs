@@ -114,5 +114,11 @@ pub(super) fn without_digests(text: &str) -> String {
         }
     }
     out.push_str(rest);
-    out
+    // A commit that is named by itself.
+    let commit = |word: &str| word.len() == 12 && word.chars().all(hex);
+    let words = out.split_inclusive([' ', ',', ';', '\n']).map(|word| {
+        let end = word.trim_end_matches([' ', ',', ';', '\n']).len();
+        if commit(&word[..end]) { format!("…{}", &word[end..]) } else { word.to_owned() }
+    });
+    words.collect()
 }

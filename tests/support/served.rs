@@ -41,6 +41,8 @@ pub struct Served {
     channel: Channel,
     tokens: BTreeMap<String, String>,
     in_git: bool,
+    /// What main holds.
+    main: Files,
 }
 
 fn bearing<T>(token: &str, message: T) -> Request<T> {
@@ -77,7 +79,7 @@ impl Served {
             .map(|(member, token)| (member.to_string(), token.expose().to_owned()))
             .collect();
         let (running, channel) = runtime.block_on(start(&folder, &clock));
-        Self { runtime, folder, clock, running: Some(running), channel, tokens, in_git }
+        Self { runtime, folder, clock, running: Some(running), channel, tokens, in_git, main: landed() }
     }
 
     fn request<T>(&self, member: &str, message: T) -> Request<T> {
@@ -351,7 +353,7 @@ async fn start(folder: &TempDir, clock: &Arc<HandClock>) -> (Running, Channel) {
 
 impl Stage for Served {
     fn base(&self) -> Option<Files> {
-        self.in_git.then(landed)
+        self.in_git.then(|| self.main.clone())
     }
 
     fn act(&mut self, member: &str, act: &Act) -> Seen {
@@ -422,6 +424,24 @@ impl Stage for Served {
     fn restart(&mut self) {
         self.end();
         self.begin();
+    }
+
+    fn land(&mut self, files: &Files) {
+        let work = self.folder.path().join("work");
+        git(&work, &["checkout", "-q", "main"]);
+        git(&work, &["rm", "-rq", "."]);
+        write(&work, files);
+        git(&work, &["add", "-A"]);
+        git(&work, &["commit", "-qm", "somebody's work"]);
+        git(&work, &["push", "-q", "../atlas.git", "main:main"]);
+        self.main = files.clone();
+        // Whoever asks what is missing has git asked.
+        let status = self.status();
+        for circle in status.circles {
+            let member = self.tokens.keys().next().unwrap();
+            let request = self.request(member, proto::ExplainRequest { name: circle.name });
+            self.runtime.block_on(async { self.review().explain(request).await }).unwrap();
+        }
     }
 }
 

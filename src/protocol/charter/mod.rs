@@ -273,6 +273,13 @@ impl Charter {
         })
     }
 
+    /// The full name of the ref that a proposal is meant for; none where the team guards no repository.
+    pub fn target_of(&self, proposal: &ProposalName) -> Option<&str> {
+        self.repository.as_ref()?;
+        let own = self.deliverable(proposal).and_then(|(_, deliverable)| deliverable.target.as_deref());
+        Some(own.unwrap_or(&self.publish.target))
+    }
+
     /// Whether that member is a person.
     pub fn is_human(&self, member: &MemberName) -> bool {
         self.members.get(member).is_some_and(|member| member.kind == MemberKind::Human)

@@ -105,6 +105,12 @@ impl Review {
                     version.checks.insert(reported.name.clone(), CheckReport { by, at, exit, output });
                 }
             }
+            Event::TargetMoved(moved) => {
+                let reference = &moved.reference;
+                if let Some(version) = self.version_mut(&reference.proposal, reference.version) {
+                    version.compare(at, moved);
+                }
+            }
             Event::DissentCalled(called) => {
                 if let Some(circle) = self.circles.get_mut(&called.circle) {
                     circle.dissent = Some(called.manifest.clone());
@@ -345,6 +351,7 @@ impl Review {
             self.begin_ad_hoc(phase, at, event);
         }
         event.follows.iter().for_each(|source| self.follow(&event.proposal, source));
+        self.offered += 1;
         let Some(proposal) = self.proposals.get_mut(&event.proposal) else { return };
         proposal.versions.push(Version {
             number: event.version,
@@ -361,6 +368,8 @@ impl Review {
             overruled: BTreeSet::new(),
             objected: false,
             checks: BTreeMap::new(),
+            offered: self.offered,
+            standing: None,
         });
         proposal.withdrawal = None;
         proposal.publish_failed = None;

@@ -29,6 +29,8 @@ pub(in crate::protocol) fn call(team: &Team, judge: &dyn Judge, events: &[Event]
             Event::ObjectionClosed(event) => &event.proposal,
             Event::ReviewerReplaced(event) => &event.proposal,
             Event::ReviewerExcused(event) => &event.proposal,
+            // Nothing of git's stands in the way any longer.
+            Event::TargetMoved(event) => &event.reference.proposal,
             _ => continue,
         };
         circles.extend(review.proposal(name).map(|proposal| &proposal.circle));
@@ -40,7 +42,7 @@ pub(in crate::protocol) fn call(team: &Team, judge: &dyn Judge, events: &[Event]
 fn round(team: &Team, judge: &dyn Judge, circle: &Circle) -> Option<DissentCalled> {
     let (review, adopted) = (team.review(), team.adopted()?);
     let charter = &adopted.charter;
-    let open = circle.is_open() && review.is_settled(circle);
+    let open = circle.is_open() && review.is_settled(circle) && review.is_clear(charter, circle);
     if !open || super::plainly_met(team, charter, circle, RULE) {
         return None;
     }

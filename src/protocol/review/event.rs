@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::artifact::{Artifact, Identity, Place, RepoPath};
 pub use crate::protocol::evidence::Run;
-use crate::protocol::name::{CircleName, Digest, Lens, MemberName, ObjectionId, PhaseName, ProposalName};
+use crate::protocol::name::{
+    CircleName, Digest, Lens, MemberName, ObjectionId, PhaseName, ProposalName, VersionRef,
+};
 
 /// A producer offered a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -313,4 +315,56 @@ pub struct DeliverableDropped {
     pub by: MemberName,
     /// Why.
     pub reason: String,
+}
+
+/// Git says of a current version how it stands to its target now, and that is other than what it said before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetMoved {
+    /// The ref that the version is meant for.
+    pub target: String,
+    /// Where that ref stands; nothing where it doesn't exist yet.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub commit: Option<Digest>,
+    /// Which version.
+    pub reference: VersionRef,
+    /// Whether merging it would change nothing.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub empty: bool,
+    /// What it would take back of the work that landed since its base.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub undone: Option<Undone>,
+    /// What it doesn't merge with.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub conflict: Option<Conflict>,
+}
+
+/// The most files, and the most commits, that are named of what a version takes back, or of a conflict.
+pub const NAMED_MAX: usize = 20;
+
+/// Work that landed, and that a version would take back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undone {
+    /// Files that would be again what they were before, by path; the first of them.
+    pub files: Vec<RepoPath>,
+    /// How many there are.
+    pub files_total: u32,
+    /// The commits that brought what would be gone, oldest first; the first of them.
+    pub commits: Vec<Digest>,
+    /// How many there are.
+    pub commits_total: u32,
+}
+
+/// Why a version doesn't merge.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conflict {
+    /// Earlier versions of its circle; none where it is the target itself.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub with: Vec<VersionRef>,
+    /// The first paths that are in conflict.
+    pub paths: Vec<RepoPath>,
+    /// How many there are.
+    pub paths_total: u32,
+    /// Whether it is only that it doesn't follow a target that may only move forward.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub not_forward: bool,
 }

@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`command`] what may be asked; [`event`] what happened; [`state`] what events add
 //! up to; the decisions, one file a group of verbs ([`propose`](fn@propose), `read`, `vote`,
-//! `closing`, `withdraw`, `check`, `confirm`, and `dissent`, which follows from a vote); `apply`; [`obligations`](fn@obligations); and
+//! `closing`, `withdraw`, `check`, `confirm`, `target`, and `dissent`, which follows from a vote); `apply`; [`obligations`](fn@obligations); and
 //! [`requirement`], the one computation behind confirm and explain. `printed` has the commands that they name.
 
 mod ad_hoc;
@@ -24,6 +24,7 @@ mod read;
 pub mod requirement;
 mod revise;
 pub mod state;
+mod target;
 mod vote;
 mod withdraw;
 
@@ -33,11 +34,12 @@ pub use command::{
 };
 pub use event::{
     Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry,
-    Confirmed, CountedApproval, DeliverableDropped, DissentCalled, Noted, Objected, ObjectionClosed,
-    ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused, ReviewerReplaced, Run, VersionRead, Withdrawn,
+    Confirmed, Conflict, CountedApproval, DeliverableDropped, DissentCalled, NAMED_MAX, Noted, Objected,
+    ObjectionClosed, ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused, ReviewerReplaced, Run,
+    TargetMoved, Undone, VersionRead, Withdrawn,
 };
 pub(super) use phase::{close_phase, drop_deliverable};
-pub use read::read_before;
+pub use read::{last_read, read_before, read_last};
 pub use requirement::{Requirement, RequirementState};
 pub(super) use state::edges_under;
 pub use state::{
@@ -54,6 +56,8 @@ pub use obligations::{SETTLED_BY_STATE, plainly_met};
 pub(super) use propose::propose;
 pub(super) use propose::{rounds_evidence, words_of_both};
 pub(super) use read::{read, read_objections};
+pub(super) use target::report_target;
+pub use target::{Compared, Comparison, Said, Standing};
 pub(super) use vote::{approve, note, object};
 pub(super) use withdraw::withdraw;
 

@@ -4,6 +4,7 @@ use super::dissent;
 use super::printed::next_command;
 use super::requirement::{self, RequirementState};
 use super::state::{CheckReport, Circle, Objection, Proposal, Version};
+use super::target;
 use crate::protocol::charter::{Charter, Phase, RuleMode};
 use crate::protocol::escalation::Cause;
 use crate::protocol::name::{MemberName, ProposalName};
@@ -41,6 +42,10 @@ pub fn plainly_met(team: &Team, charter: &Charter, circle: &Circle, rule: &str) 
             };
             charter.required_checks.is_empty() || current.all(|(_, version)| passed(version))
         }
+        target::ALREADY_LANDED | target::UNDOES_LANDED | target::UNMERGED => current.all(|(proposal, _)| {
+            let standing = team.review().standing(proposal);
+            standing.is_none_or(|standing| !standing.denied_by(rule))
+        }),
         "confirm/open-escalation" => !team.escalations().open().any(|escalation| {
             let opened = &escalation.opened;
             opened.cause.needs_a_decision()
@@ -84,7 +89,7 @@ pub(in crate::protocol) fn obligations(
                 Owing { team, charter, now, proposal, owed }.proposal();
             }
         }
-        if owed.len() == before && review.is_settled(circle) {
+        if owed.len() == before && review.is_settled(circle) && review.is_clear(charter, circle) {
             confirmations(team, charter, judge, circle, owed);
         }
     }
@@ -140,8 +145,9 @@ impl Owing<'_, '_> {
         );
     }
 
-    /// A version is owed once the current one is objected to, withdrawn, could not be published, or was
-    /// left without a reviewer by a person's decision; all that is open was read, and nothing else stands before it.
+    /// A version is owed once the current one is objected to, withdrawn, could not be published, doesn't stand
+    /// well to its target, or was left without a reviewer by a person's decision; all that is open was read, and
+    /// nothing else stands before it.
     fn revise(&mut self, current: &Version) {
         let proposal = self.proposal;
         let mut on_current =
@@ -156,6 +162,8 @@ impl Owing<'_, '_> {
             current.at
         } else if let Some(first) = on_current.next() {
             first.at
+        } else if let Some(since) = self.team.review().in_the_way(self.charter, proposal) {
+            since
         } else if self.lacks_a_reviewer(current) {
             current.at
         } else {

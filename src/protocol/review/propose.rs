@@ -271,6 +271,8 @@ fn accept(ask: Ask<'_>, proposal: &Proposal, proposed: Proposed) -> Decision {
         overruled: BTreeSet::new(),
         objected: false,
         checks: Default::default(),
+        offered: 0,
+        standing: None,
     };
     let reference = version.reference(&proposal.name);
     let digest = proposed.artifact.digest.clone();

@@ -6,7 +6,7 @@ use super::state::{Proposal, Version};
 use crate::protocol::answer::Answer;
 use crate::protocol::artifact::Artifact;
 use crate::protocol::event::Event;
-use crate::protocol::name::{MemberName, Subject};
+use crate::protocol::name::{MemberName, Subject, nearest};
 use crate::protocol::rejection::Violation;
 use crate::protocol::team::{Ask, Decision, Team};
 
@@ -63,6 +63,24 @@ pub(in crate::protocol) fn read_objections(ask: Ask<'_>, command: &ReadObjection
         vec![Event::from(event)]
     };
     Decision::accept(events, Answer::ObjectionsRead { proposal: proposal.name.clone() })
+}
+
+/// The newest version before that one which the member was shown.
+pub fn last_read(proposal: &Proposal, by: &MemberName, before: u32) -> Option<u32> {
+    let mut earlier = proposal.versions.iter().rev().filter(|version| version.number < before);
+    earlier.find(|version| version.read_by.contains_key(by)).map(|version| version.number)
+}
+
+/// The version with which a later one is compared for somebody who reads on: the last one that the member was
+/// shown before it. 0 where there is none, so that all of it is new.
+pub fn read_last(team: &Team, by: &MemberName, subject: &Subject) -> Result<u32, Violation> {
+    let Some(proposal) = team.review().proposal(&subject.proposal) else {
+        let known = team.review().proposals().map(|proposal| proposal.name.as_str());
+        let nearest = nearest(subject.proposal.as_str(), known).unwrap_or_default().to_owned();
+        return Err(Violation::UnknownSubject { subject: subject.to_string(), nearest });
+    };
+    let version = subject.version.unwrap_or_else(|| proposal.current_number());
+    Ok(last_read(proposal, by, version).unwrap_or(0))
 }
 
 /// The earlier version with which a version is compared, where the member was shown it. A reading is

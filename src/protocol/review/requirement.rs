@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::event::Undone;
 use super::gate;
 use super::printed::next_command;
 use super::state::{CheckReport, Circle, Edge, Objection, ObjectionKind, Proposal, Review, Version};
@@ -374,6 +375,10 @@ pub(super) fn proposal_view(
     let ids = |objections: Vec<&Objection>| -> Value {
         objections.into_iter().map(|objection| Value::from(objection.id.to_string())).collect()
     };
+    let texts = |texts: Option<Vec<String>>| texts.into_iter().flatten().map(Value::from).collect::<Value>();
+    let standing = review.standing(proposal);
+    let undone = standing.and_then(|standing| standing.report.undone.as_ref());
+    let conflict = standing.and_then(|standing| Some(standing.report.conflict_told(standing.conflict?)));
     [
         ("name", Value::from(proposal.name.as_str())),
         ("producer", proposal.producer.as_str().into()),
@@ -390,6 +395,11 @@ pub(super) fn proposal_view(
         ("open_objections", ids(proposal.open_objections().collect())),
         ("unread", ids(proposal.unread().collect())),
         ("confirmer_is_producer", (proposal.producer == *confirmer).into()),
+        ("target", charter.target_of(&proposal.name).unwrap_or_default().into()),
+        ("landed", standing.is_some_and(|standing| standing.report.empty).into()),
+        ("undone", texts(undone.map(Undone::files_told))),
+        ("undone_commits", texts(undone.map(Undone::commits_told))),
+        ("conflict", conflict.unwrap_or_default().into()),
     ]
     .into_iter()
     .collect()

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::event::{CircleCompleted, Closing, Objected, Run};
+use super::target::Said;
 use crate::protocol::artifact::{Artifact, Identity, Place, RepoPath};
 use crate::protocol::charter::{Charter, Limits, MemberKind, Phase};
 use crate::protocol::name::{
@@ -24,6 +25,8 @@ pub struct Review {
     pub(super) circle_order: Vec<CircleName>,
     /// Every proposal, by name.
     pub(super) proposals: BTreeMap<ProposalName, Proposal>,
+    /// Versions that were offered so far.
+    pub(super) offered: u64,
     /// Where each objection and note stands.
     pub(super) objection_home: BTreeMap<ObjectionId, ProposalName>,
 }
@@ -213,6 +216,10 @@ pub struct Version {
     pub objected: bool,
     /// The last report of each check, by the check's name.
     pub checks: BTreeMap<String, CheckReport>,
+    /// Its place among all versions of the team, in the order in which they were offered.
+    pub offered: u64,
+    /// What git last said of it against its target; nothing where that is nothing.
+    pub standing: Option<Said>,
 }
 
 /// What came of a check on exactly one version.

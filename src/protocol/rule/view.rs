@@ -93,6 +93,27 @@ pub const FIELDS: &[(&str, Kind, &str)] = &[
     ("proposal.open_objections", Kind::Texts, "the ids of its open objections"),
     ("proposal.unread", Kind::Texts, "the ids of open objections and notes that its producer has not read"),
     ("proposal.confirmer_is_producer", Kind::Bool, "whether the member who confirms produces it"),
+    (
+        "proposal.target",
+        Kind::Text,
+        "the ref that it is meant for; empty where the team guards no repository",
+    ),
+    (
+        "proposal.landed",
+        Kind::Bool,
+        "whether merging the current version would change nothing, because what it does landed by another way",
+    ),
+    (
+        "proposal.undone",
+        Kind::Texts,
+        "files in which the current version would take back work that landed on its target since its base",
+    ),
+    ("proposal.undone_commits", Kind::Texts, "the commits that brought that work, oldest first"),
+    (
+        "proposal.conflict",
+        Kind::Text,
+        "that the current version does not merge, with what, and in which files; empty where it does",
+    ),
     ("review.reviewer", Kind::Text, "who reviews"),
     ("review.lens", Kind::Text, "through which lens"),
     (
