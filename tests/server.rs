@@ -22,3 +22,5 @@ mod notify;
 mod refusals;
 #[path = "server/repository.rs"]
 mod repository;
+#[path = "server/room.rs"]
+mod room;

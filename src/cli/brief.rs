@@ -37,8 +37,8 @@ impl Brief {
     pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
         let speaker = Speaker::connect(global).await?;
         let charter = speaker.client.get_charter(GetCharterRequest::default()).await?;
-        let charter = charter::parse("charter.toml", &charter.text)
-            .map_err(|found| super::charter::refused(&found))?;
+        let charter =
+            charter::parse("charter.toml", &charter.text).map_err(|found| super::charter::refused(&found))?;
         let status = speaker.client.get_status(GetStatusRequest { at_least: 0 }).await?;
         let role = Role::of(&charter, &speaker.member);
         let own = |owed: &&Obligation| owed.member == status.member;
@@ -106,7 +106,8 @@ impl Role {
 
     fn lines(&self, charter: &Charter) -> Vec<String> {
         let person = if self.person { ", a person" } else { "" };
-        let mut lines = vec![format!("You are {}{person}, in the team {}: {}", self.member, charter.team, self.about)];
+        let mut lines =
+            vec![format!("You are {}{person}, in the team {}: {}", self.member, charter.team, self.about)];
         let several = [
             ("You produce", &self.produces),
             ("You review the work of", &self.reviews),
@@ -182,9 +183,17 @@ fn screen(
 fn pasted(charter: &Charter, role: &Role) -> Vec<String> {
     let mut lines = role.lines(charter);
     lines.push(String::new());
-    lines.push(format!("You work through the command `countersign`. Speak as yourself: export COUNTERSIGN_AS={}", role.member));
-    lines.push("Begin with `countersign brief`, and run it again whenever you don't know where you are.".to_owned());
-    lines.push("Do what it says that you owe, by the command beside it. Once you owe nothing, end your turn.".to_owned());
+    lines.push(format!(
+        "You work through the command `countersign`. Speak as yourself: export COUNTERSIGN_AS={}",
+        role.member
+    ));
+    lines.push(
+        "Begin with `countersign brief`, and run it again whenever you don't know where you are.".to_owned(),
+    );
+    lines.push(
+        "Do what it says that you owe, by the command beside it. Once you owe nothing, end your turn."
+            .to_owned(),
+    );
     lines.push(String::new());
     lines.extend(manners(charter, role));
     lines
@@ -295,8 +304,10 @@ mod tests {
             text.push_str(&format!("[members.agent-{index}]\nabout = \"number {index}\"\n"));
             deliverables.push_str(&format!("{{ name = \"part-{index}\", producer = \"app\" }},"));
             deliverables.push_str(&format!("{{ name = \"piece-{index}\", producer = \"agent-{index}\" }},"));
-            reviews.push_str(&format!("{{ reviewer = \"app\", of = \"agent-{index}\", lens = \"design\" }},"));
-            reviews.push_str(&format!("{{ reviewer = \"agent-{index}\", of = \"app\", lens = \"design\" }},"));
+            reviews
+                .push_str(&format!("{{ reviewer = \"app\", of = \"agent-{index}\", lens = \"design\" }},"));
+            reviews
+                .push_str(&format!("{{ reviewer = \"agent-{index}\", of = \"app\", lens = \"design\" }},"));
         }
         text.push_str(&format!(
             "[[phases]]\nname = \"work\"\nconfirm = \"together\"\ndeliverables = [{deliverables}]\nreviews = [{reviews}]\n"
@@ -349,7 +360,8 @@ mod tests {
             let verb = command.split(' ').next().unwrap();
             assert!(crate::cli::command().find_subcommand(verb).is_some(), "{command}");
         }
-        let (agent, person) = ("agent-1".parse().unwrap(), "escalations answer eN --decide DECISION --reason TEXT");
+        let (agent, person) =
+            ("agent-1".parse().unwrap(), "escalations answer eN --decide DECISION --reason TEXT");
         let agents = commands(&Role::of(&charter, &agent));
         assert!(agents.iter().all(|(command, _)| *command != person), "{agents:?}");
     }

@@ -3,7 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::name::{CircleRef, Digest, EscalationId, MemberName, MessageId, ObjectionId, ProposalName, VersionRef};
+use super::name::{
+    CircleRef, Digest, EscalationId, MemberName, MessageId, ObjectionId, ProposalName, VersionRef,
+};
 use super::room::Verdict;
 use super::time::Time;
 

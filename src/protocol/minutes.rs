@@ -76,8 +76,7 @@ impl Minutes {
     /// The minutes of the phase or the circle of that name; of a proposal, those of its circle.
     pub fn of(&self, name: &str) -> Result<String, Violation> {
         let review = self.team.review();
-        let phase: Option<PhaseName> =
-            name.parse().ok().filter(|phase| review.phase_state(phase).is_some());
+        let phase: Option<PhaseName> = name.parse().ok().filter(|phase| review.phase_state(phase).is_some());
         let circle = name.parse().ok().and_then(|name| review.circle(&name)).map(|circle| &circle.name);
         let proposal = name.parse::<ProposalName>().ok().and_then(|name| review.proposal(&name));
         let circle = circle.or(proposal.map(|proposal| &proposal.circle)).cloned();
@@ -254,12 +253,19 @@ impl Minutes {
                 (self.of_escalation(&opened.opened), Part::Decisions, line(text))
             }
             Event::CalledOut(event) => {
-                let mut text = format!("called out on the {} {} of {}: {}", event.what, shown(&event.subject, 200), event.by, event.rule);
+                let mut text = format!(
+                    "called out on the {} {} of {}: {}",
+                    event.what,
+                    shown(&event.subject, 200),
+                    event.by,
+                    event.rule
+                );
                 quote(&mut text, &event.says);
                 (self.of_subject(&event.subject).unwrap_or_else(|| self.now()), Part::Said, line(text))
             }
             Event::RecoveryFired(event) => {
-                let mut text = format!("the recovery patch {} fired on {}", event.patch, shown(&event.subject, 200));
+                let mut text =
+                    format!("the recovery patch {} fired on {}", event.patch, shown(&event.subject, 200));
                 quote(&mut text, &event.found);
                 let scope = self.of_subject(&event.subject).unwrap_or_else(|| self.now());
                 (scope, Part::Decisions, line(text))

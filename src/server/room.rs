@@ -147,11 +147,8 @@ fn page(entries: &[Seq], after: u64, before: u64, size: usize) -> Page {
     let last = if before == 0 { entries.len() } else { entries.partition_point(|seq| seq.0 < before) };
     let last = last.max(first);
     let newest = after == 0;
-    let (first, last) = if newest {
-        (first.max(last.saturating_sub(size)), last)
-    } else {
-        (first, last.min(first + size))
-    };
+    let (first, last) =
+        if newest { (first.max(last.saturating_sub(size)), last) } else { (first, last.min(first + size)) };
     let (earlier, later) = (first as u64, (entries.len() - last) as u64);
     Page { seqs: entries[first..last].to_vec(), newest, earlier, later }
 }

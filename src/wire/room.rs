@@ -126,10 +126,7 @@ pub fn entry(seq: Seq, at: Time, event: Event) -> Option<proto::TranscriptEntry>
 }
 
 fn shown(at: &[Place], ran: &[Run]) -> proto::Evidence {
-    let run = |run: &Run| proto::Run {
-        command: run.command.clone(),
-        exit: run.exit,
-        output: run.output.clone(),
-    };
+    let run =
+        |run: &Run| proto::Run { command: run.command.clone(), exit: run.exit, output: run.output.clone() };
     proto::Evidence { at: texts(at), ran: ran.iter().map(run).collect() }
 }

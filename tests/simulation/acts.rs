@@ -7,8 +7,8 @@ use countersign::protocol::artifact::{ArtifactFacts, Identity, Place, RepoPath};
 use countersign::protocol::charter::ConfirmKind;
 use countersign::protocol::escalation::{self, Decision, ReportSent};
 use countersign::protocol::name::{
-    Actor, CircleRef, Digest, DigestPrefix, EscalationId, MemberName, MessageId, ObjectionId, ProposalName, Subject,
-    VersionRef,
+    Actor, CircleRef, Digest, DigestPrefix, EscalationId, MemberName, MessageId, ObjectionId, ProposalName,
+    Subject, VersionRef,
 };
 use countersign::protocol::review::{
     self, Circle, CircleState, NamedPlace, Proposal, PublishFailure, Run, Version,

@@ -6,7 +6,7 @@ use super::history::History;
 use super::oracle::{Asked, Broken, Oracle, Verdict, demand};
 use super::stored::{ClaimJudged, Fact, Said};
 
-/// A chain of mentions that is longer makes nobody owe an answer.
+/// A chain of mentions that is longer ends, for good.
 const CHAIN: u32 = 8;
 
 impl History {
@@ -89,13 +89,18 @@ impl Oracle {
         let longest = before.iter().map(|message| message.length).max().unwrap_or(0);
         let begins = history.is_human(&said.by) || before.is_empty();
         let goes_on = |message: &&Said| message.length == longest && message.root == said.root;
-        let (length, root) = if begins {
-            (1, said.root == said.id)
-        } else {
-            (longest + 1, before.iter().any(goes_on))
-        };
-        demand!("room", said.length == length && root, "{} goes on with {} as the {}th", said.id, said.root, said.length);
-        let ended = said.length > CHAIN && !said.mentions.is_empty();
+        let (length, root) =
+            if begins { (1, said.root == said.id) } else { (longest + 1, before.iter().any(goes_on)) };
+        demand!(
+            "room",
+            said.length == length && root,
+            "{} goes on with {} as the {}th",
+            said.id,
+            said.root,
+            said.length
+        );
+        let over = messages.iter().any(|known| known.ended && known.root == said.root);
+        let ended = (said.length > CHAIN || over) && !said.mentions.is_empty();
         demand!("room", said.ended == ended, "{} is the {}th of its chain", said.id, said.length);
         Ok(())
     }

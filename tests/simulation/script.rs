@@ -76,13 +76,14 @@ pub fn of(judge: &CelJudge, charter: &str, steps: &[Step], name: &str, because: 
     }
     let _ = writeln!(script.play, "\ncharter {name}\n");
     let Ok(mut world) = World::new(judge, Dice::of(0), charter, None) else { return script };
-    let mut files = BTreeMap::new();
+    let (mut files, mut open) = (BTreeMap::new(), true);
     for step in steps {
         let all = lines(&world, step, &files, &mut script);
         for line in &all {
             let _ = writeln!(script.play, "{line}\n");
         }
-        let open = world.team.review().circles().all(|circle| circle.completed.is_none());
+        // What was complete once is published in the play, also where it opens again here.
+        open &= world.team.review().circles().all(|circle| circle.completed.is_none());
         let said = match step.clone() {
             Step::Said { said, .. } => said,
             Step::Obeyed { owed, command, .. } => vec![(Actor::Member(owed.member), command)],

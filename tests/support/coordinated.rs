@@ -149,7 +149,9 @@ impl Coordinated {
                 text: text.clone(),
                 evidence: evidence(at, ran)?,
             }),
-            Act::Explain { .. } | Act::CalledOut | Act::TryRule { .. } | Act::Transcript => unreachable!("it is no command"),
+            Act::Explain { .. } | Act::CalledOut | Act::TryRule { .. } | Act::Transcript => {
+                unreachable!("it is no command")
+            }
         })
     }
 

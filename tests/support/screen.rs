@@ -57,8 +57,11 @@ pub(super) fn said(seen: &Seen) -> String {
         Seen::Escalated { id } => format!("{id} before a person\n"),
         Seen::Answered { id } => format!("{id} answered\n"),
         Seen::Said { id, ended, escalation, woke } => {
-            let woke =
-                if woke.is_empty() { "this woke nobody".to_owned() } else { format!("for {}", several(woke)) };
+            let woke = if woke.is_empty() {
+                "this woke nobody".to_owned()
+            } else {
+                format!("for {}", several(woke))
+            };
             let told = escalation.as_ref().map(|id| format!("; {id} before a person")).unwrap_or_default();
             let ended = if *ended { "; the chain ended" } else { "" };
             format!("{id} stands, {woke}{ended}{told}\n")

@@ -118,10 +118,7 @@ impl Cause {
 
     /// Whether work waits for the person's decision; of the others a person is only told.
     pub fn needs_a_decision(self) -> bool {
-        !matches!(
-            self,
-            Self::Stall | Self::Overdue | Self::Recovery | Self::BrokenGlass | Self::MentionChain
-        )
+        !matches!(self, Self::Stall | Self::Overdue | Self::Recovery | Self::BrokenGlass | Self::MentionChain)
     }
 }
 

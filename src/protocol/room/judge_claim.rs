@@ -39,8 +39,5 @@ pub(in crate::protocol) fn judge_claim(ask: Ask<'_>, command: &JudgeClaim) -> De
         at: command.evidence.at.clone(),
         ran: command.evidence.ran.clone(),
     };
-    Decision::accept(
-        vec![judged.into()],
-        Answer::ClaimJudged { message: id, verdict: command.verdict },
-    )
+    Decision::accept(vec![judged.into()], Answer::ClaimJudged { message: id, verdict: command.verdict })
 }

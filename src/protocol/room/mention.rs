@@ -62,9 +62,8 @@ fn is_of_a_word(c: char) -> bool {
 
 /// The name at the start of a text.
 fn name(text: &str) -> &str {
-    let part = |c: char| {
-        c.is_alphanumeric() || matches!(c, '-' | '_' | '.') || (is_hidden(c) && !c.is_control())
-    };
+    let part =
+        |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.') || (is_hidden(c) && !c.is_control());
     let end = text.find(|c| !part(c)).unwrap_or(text.len());
     text[..end].trim_end_matches(['-', '_', '.'])
 }

@@ -155,7 +155,11 @@ pub const FIELDS: &[(&str, Kind, &str)] = &[
     ("approval.checked", Kind::Texts, "the places that it names as checked"),
     ("approval.ran", Kind::Texts, "the commands that it names as run"),
     ("approval.resolves", Kind::Texts, "the ids of the objections that it resolves"),
-    ("text.kind", Kind::Text, "\"summary\", \"answer\", \"objection\", \"note\", \"reason\", \"question\", \"message\", \"claim\" or \"verdict\""),
+    (
+        "text.kind",
+        Kind::Text,
+        "\"summary\", \"answer\", \"objection\", \"note\", \"reason\", \"question\", \"message\", \"claim\" or \"verdict\"",
+    ),
     ("text.by", Kind::Text, "who wrote it"),
     ("text.subject", Kind::Text, "what it is about: a version, an objection, an escalation, a circle"),
     ("text.body", Kind::Text, "its words"),
