@@ -10,6 +10,8 @@ mod home;
 mod hooks;
 #[path = "support/place.rs"]
 mod place;
+#[path = "cli/room.rs"]
+mod room;
 #[path = "cli/rules.rs"]
 mod rules;
 

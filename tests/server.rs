@@ -24,5 +24,7 @@ mod page;
 mod refusals;
 #[path = "server/repository.rs"]
 mod repository;
+#[path = "server/room.rs"]
+mod room;
 #[path = "server/target.rs"]
 mod target;

@@ -6,7 +6,7 @@ use super::history::History;
 use super::oracle::{Asked, Broken, Oracle, Verdict, demand};
 use super::stored::{ClaimJudged, Fact, Said};
 
-/// A chain of mentions that is longer makes nobody owe an answer.
+/// A chain of mentions that is longer ends, for good.
 const CHAIN: u32 = 8;
 
 impl History {
@@ -99,7 +99,8 @@ impl Oracle {
             said.root,
             said.length
         );
-        let ended = said.length > CHAIN && !said.mentions.is_empty();
+        let over = messages.iter().any(|known| known.ended && known.root == said.root);
+        let ended = (said.length > CHAIN || over) && !said.mentions.is_empty();
         demand!("room", said.ended == ended, "{} is the {}th of its chain", said.id, said.length);
         Ok(())
     }

@@ -76,16 +76,17 @@ pub fn of(judge: &CelJudge, charter: &str, steps: &[Step], name: &str, because: 
     }
     let _ = writeln!(script.play, "\ncharter {name}\n");
     let Ok(mut world) = World::new(judge, Dice::of(0), charter, None) else { return script };
-    let mut files = BTreeMap::new();
+    let (mut files, mut open) = (BTreeMap::new(), true);
     for step in steps {
         let all = lines(&world, step, &files, &mut script);
         for line in &all {
             let _ = writeln!(script.play, "{line}\n");
         }
-        // What git is made to say here it doesn't say there.
+        // What git is made to say here it doesn't say there, and what was complete once is published in the play,
+        // also where it opens again here.
         let silent = |version: &Version| version.standing.is_none();
         let mut versions = world.team.review().proposals().filter_map(|proposal| proposal.current());
-        let open =
+        open &=
             world.team.review().circles().all(|circle| circle.completed.is_none()) && versions.all(silent);
         let said = match step.clone() {
             Step::Said { said, .. } => said,
