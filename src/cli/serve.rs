@@ -135,13 +135,12 @@ fn near(listen: SocketAddr) -> PageAddr {
 /// How persons come into the room page: a link each, where they are few.
 fn entrances(running: &Running) -> String {
     let Some(page) = running.page() else { return String::new() };
-    let links = running.links();
+    let links = running.links(LINKS_SHOWN_MAX);
     let mut out = format!("\nthe room page is at http://{page}/");
-    if links.is_empty() || links.len() > LINKS_SHOWN_MAX {
+    if links.is_empty() {
         out.push_str("; a link that signs in: countersign page --as MEMBER");
     }
-    for (team, person, link) in links.iter().take(LINKS_SHOWN_MAX).filter(|_| links.len() <= LINKS_SHOWN_MAX)
-    {
+    for (team, person, link) in links {
         out.push_str(&format!("\n  {person} of {team} signs in, once, within ten minutes: {link}"));
     }
     out

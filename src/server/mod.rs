@@ -300,8 +300,9 @@ impl Running {
         self.page.as_ref().map(Page::addr)
     }
 
-    /// A link to the room page for each person of every team, which signs that person in once.
-    pub fn links(&self) -> Vec<(TeamName, MemberName, String)> {
+    /// A link to the room page for each person of every team, which signs that person in once; none where there is
+    /// no page, or where there are more persons than that.
+    pub fn links(&self, persons_max: usize) -> Vec<(TeamName, MemberName, String)> {
         let Some(page) = &self.page else { return Vec::new() };
         let persons = self.shared.coordinator.teams().into_iter().flat_map(|team| {
             let persons = team.peek(|team| {
@@ -311,7 +312,11 @@ impl Running {
             });
             persons.into_iter().map(move |person| (team.name().clone(), person))
         });
-        let linked = persons.filter_map(|(team, person)| {
+        let persons: Vec<_> = persons.take(persons_max.saturating_add(1)).collect();
+        if persons.len() > persons_max {
+            return Vec::new();
+        }
+        let linked = persons.into_iter().filter_map(|(team, person)| {
             let (link, _) = page.links().issue(&team, &person, self.shared.now()).ok()?;
             Some((team, person, link))
         });

@@ -120,7 +120,7 @@ async fn a_person_sees_who_holds_the_ball_and_answers_what_waits() {
     browser.keys("@nobdy hello").await;
     browser.sees("Nobody here is called nobdy.").await;
 
-    // Who listens is seen to, and woken.
+    // Who listens is seen to.
     let mut sec = room.listener("sec");
     let mut heard =
         sec.listen(proto::ListenRequest { stays: true, ..Default::default() }).await.unwrap().into_inner();
@@ -157,6 +157,75 @@ async fn a_person_sees_who_holds_the_ball_and_answers_what_waits() {
     // The link was used up by signing in.
     browser.goto(&link).await;
     browser.sees("the link was used").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_of_it_is_done_without_a_mouse() {
+    const TAB: &str = "\u{E004}";
+    const ENTER: &str = "\u{E007}";
+    let room = Room::bundles().await;
+    let browser = Browser::start().await;
+    let text = "Do we ship?".to_owned();
+    let asked = proto::EscalateRequest { subject: "parser".to_owned(), text, ..Default::default() };
+    room.site.member("arch").escalation.escalate(asked).await.unwrap();
+    room.site.member("app").offer("fn parse() {}\n", 0, &[]).await;
+    browser.goto(&room.link("dana").await).await;
+    browser.sees("Do we ship?").await;
+    // To the escalation, into it, a reason, past the member, to the first decision.
+    browser.keys("j").await;
+    browser.until("document.activeElement.matches('.escalation')").await;
+    browser.keys(ENTER).await;
+    browser.until("document.activeElement.matches('.escalation textarea')").await;
+    browser.keys(&format!("We do, go on.{TAB}{TAB}")).await;
+    browser.until("document.activeElement.value === 'dismiss'").await;
+    browser.keys(ENTER).await;
+    browser.sees("No escalation is open.").await;
+    // The board, its first card, the diff; and back.
+    browser.keys("gp").await;
+    browser.sees("Under review").await;
+    browser.keys("j").await;
+    browser.until("document.activeElement.matches('.card')").await;
+    browser.keys(ENTER).await;
+    browser.sees("What happened").await;
+    browser.keys("d").await;
+    browser.until("document.activeElement.matches('form[data-do=diff] button')").await;
+    browser.keys(ENTER).await;
+    browser.until("document.querySelector('tr.add .text')").await;
+    browser.keys("u").await;
+    browser.sees("To deliver").await;
+    browser.keys("/").await;
+    browser.until("document.activeElement.type === 'search'").await;
+    browser.keys("nothing of that name").await;
+    browser.until("document.querySelectorAll('.card').length === 0").await;
+    // The keys themselves, and out of them again.
+    browser.keys("\u{E00C}?").await;
+    browser.until("document.getElementById('keys').open").await;
+    browser.keys("\u{E00C}").await;
+    browser.until("!document.getElementById('keys').open").await;
+    browser.keys("go").await;
+    browser.sees("owes nothing").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn much_that_happens_is_seen_and_kept_within_bounds() {
+    let room = Room::bundles().await;
+    let browser = Browser::start().await;
+    browser.goto(&room.link("dana").await).await;
+    browser.sees("Who owes what").await;
+    browser.keys("gr").await;
+    browser.sees("Nothing was said yet.").await;
+    let mut sec = room.speaker("sec");
+    for number in 1..=600 {
+        let text = format!("word {number} of many");
+        sec.say(proto::SayRequest { text, ..Default::default() }).await.unwrap();
+    }
+    browser.sees("word 600 of many").await;
+    let drawn = browser.run("return document.querySelectorAll('.entry').length").await;
+    assert!((100..=400).contains(&drawn.as_u64().unwrap()), "{drawn}");
+    // What is older is there for the asking.
+    browser.click("[data-do=earlier]").await;
+    browser.until(&format!("document.querySelectorAll('.entry').length > Math.min({drawn}, 399)")).await;
+    println!("the heap holds {} bytes", browser.run("return performance.memory.usedJSHeapSize").await);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -130,7 +130,10 @@ async fn screens_of_the_main_views() {
             browser.until("document.querySelector('tr.add .text')").await;
             browser.run("window.scrollTo(0, 0)").await;
         }
-        for (kind, width, dark) in [("", 1100, false), ("-dark", 1100, true), ("-phone", 375, false)] {
+        let more = if ["now", "proposal"].contains(&name) { 3 } else { 1 };
+        for (kind, width, dark) in
+            [("", 1100, false), ("-dark", 1100, true), ("-phone", 375, false)].into_iter().take(more)
+        {
             browser.size(width, 760).await;
             browser.dark(dark).await;
             let png = bytes_of(&browser.screen().await);
@@ -147,6 +150,8 @@ async fn screens_of_the_main_views() {
     }
     let loaded = "return performance.getEntriesByType('resource').filter((one) => !one.name.includes('/api/')) \
                   .reduce((sum, one) => sum + one.transferSize, performance.getEntriesByType('navigation')[0].transferSize)";
+    let drawn = "return performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd";
+    println!("loaded and run after {} ms", browser.run(drawn).await);
     println!("the shell: {} bytes", browser.run(loaded).await);
 }
 

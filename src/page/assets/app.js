@@ -328,6 +328,7 @@ const KEYS = [
   ["Enter", "opens it"],
   ...VIEWS.map((one) => [`g ${one.key}`, one.title]),
   ["u", "back to the board"],
+  ["d", "a proposal's diff"],
   ["/", "the filter"],
   ["?", "these keys"],
 ];
@@ -354,9 +355,10 @@ document.addEventListener("keydown", (event) => {
   else if (event.key === "j") step(1);
   else if (event.key === "k") step(-1);
   else if (event.key === "u") location.hash = `#/${state.view.view}`;
+  else if (event.key === "d") document.querySelector("form[data-do=diff] button")?.focus();
   else if (event.key === "/") document.querySelector("[type=search]")?.focus();
   else if (event.key === "?") showKeys();
-  else if (event.key === "Enter" && event.target.matches("li[data-row], article[data-row]")) event.target.querySelector("a, textarea, button")?.focus();
+  else if (event.key === "Enter" && event.target.matches("li[data-row], article[data-row]")) (event.target.querySelector("textarea") ?? event.target.querySelector("a, button"))?.focus();
   else return undefined;
   event.preventDefault();
   return undefined;

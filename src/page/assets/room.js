@@ -56,10 +56,10 @@ function compose(state) {
       ? "It will wake nobody."
       : strange.length > 0 ? `Nobody here is called ${listed(strange)}.` : [hears.length > 0 && `It will wake ${listed(hears)}. `, away.length > 0 && `It will be stored for ${listed(away)}.`]),
     state.reply && el("p", { class: "meta" }, `It answers ${state.reply}. `, el("button", { type: "button", "data-do": "reply", "data-id": "" }, "It doesn't")),
-    el("label", { for: "about" }, "About"),
-    el("select", { id: "about", name: "about" }, el("option", { value: "" }, "nothing in particular"),
-      state.status.proposals.map((one) => el("option", { value: one.name }, one.name))),
-    el("div", { class: "buttons" }, el("button", {}, "Say it")),
+    el("div", { class: "buttons" }, el("label", { for: "about" }, "About"),
+      el("select", { id: "about", name: "about" }, el("option", { value: "" }, "nothing in particular"),
+        state.status.proposals.map((one) => el("option", { value: one.name }, one.name))),
+      el("button", {}, "Say it")),
     told(state, "told-room"));
 }
 
@@ -72,7 +72,7 @@ function line(entry, state) {
     decision: () => el("b", {}, `${entry.id}: ${entry.decision ?? "closed by progress"}`),
     "call-out": () => el("span", { class: "call-out" }, `call-out by ${entry.rule} on ${entry.id}`),
   }[entry.kind]?.();
-  return el("li", { class: `entry ${entry.kind}`, "data-key": String(entry.sequence), "data-row": true, tabindex: "0" },
+  return el("li", { class: `entry is-${entry.kind}`, "data-key": String(entry.sequence), "data-row": true, tabindex: "0" },
     el("p", {}, entry.by && who(entry.by, state), " ", head, " ",
       ["message", "claim"].includes(entry.kind) && el("code", { class: "meta" }, entry.id),
       entry.about && [el("span", { class: "meta" }, " about "), subject(entry.about, state)],
