@@ -84,10 +84,10 @@ pub fn of(judge: &CelJudge, charter: &str, steps: &[Step], name: &str, because: 
         }
         // What git is made to say here it doesn't say there, and what was complete once is published in the play,
         // also where it opens again here.
-        let silent = |version: &Version| version.standing.is_none();
-        let mut versions = world.team.review().proposals().filter_map(|proposal| proposal.current());
-        open &=
-            world.team.review().circles().all(|circle| circle.completed.is_none()) && versions.all(silent);
+        let spoken_of = |version: &Version| version.standing.is_some();
+        let spoken =
+            world.team.review().proposals().any(|proposal| proposal.current().is_some_and(spoken_of));
+        open &= !spoken && world.team.review().circles().all(|circle| circle.completed.is_none());
         let said = match step.clone() {
             Step::Said { said, .. } => said,
             Step::Obeyed { owed, command, .. } => vec![(Actor::Member(owed.member), command)],

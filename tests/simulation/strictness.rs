@@ -71,7 +71,9 @@ impl History {
         if let Some(unproven) = self.failed_check(proposal) {
             denied.push(("confirm/required-check", unproven));
         }
-        if let Some(said) = self.said_by_git(proposal).filter(|_| self.guards()) {
+        if self.guards()
+            && let Some(said) = self.said_by_git(proposal)
+        {
             if said.empty {
                 denied.push(("confirm/already-landed", "it changes nothing".to_owned()));
             }
