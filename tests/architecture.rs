@@ -20,7 +20,22 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("home", &["protocol", "coordinator"]),
     ("wire", &["protocol"]),
     ("notify", &["protocol", "coordinator", "home"]),
-    ("server", &["protocol", "judge", "store", "artifact", "door", "coordinator", "home", "notify", "wire"]),
+    ("publish", &["protocol", "coordinator", "artifact", "home"]),
+    (
+        "server",
+        &[
+            "protocol",
+            "judge",
+            "store",
+            "artifact",
+            "door",
+            "coordinator",
+            "home",
+            "notify",
+            "publish",
+            "wire",
+        ],
+    ),
     // What a token is, and how a folder becomes a bundle, are the same on both sides of the wire.
     ("client", &["protocol", "artifact", "coordinator", "wire"]),
     // A team's own rules are read, and their examples run, where they stand.

@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 use countersign::protocol::artifact::{Artifact, ArtifactKind, Identity, RepoPath};
 use countersign::protocol::deadline::ServerResumed;
 use countersign::protocol::escalation::{
-    Cause, Decision, Escalated, EscalationClosed, EscalationReminded, EscalationSent, WaitingOn,
+    Cause, Decision, Escalated, EscalationClosed, EscalationReminded, EscalationSent, MovedRef, RefPutBack,
+    WaitingOn,
 };
 use countersign::protocol::event::Unreadable;
 use countersign::protocol::name::{Digest, Lens, MemberName, ProposalName};
@@ -20,7 +21,8 @@ use countersign::protocol::referee::CalledOut;
 use countersign::protocol::review::{
     Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry,
     Confirmed, CountedApproval, DeliverableDropped, DissentCalled, Noted, Objected, ObjectionClosed,
-    ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused, ReviewerReplaced, Run, VersionRead, Withdrawn,
+    ObjectionsRead, PhaseClosed, Proposed, PublishedMerge, PublishedRef, ReviewerExcused, ReviewerReplaced,
+    Run, VersionRead, Withdrawn,
 };
 use countersign::protocol::rule::OwnRule;
 use countersign::protocol::{Answer, CharterAdopted, Event, ObligationKind, PhaseOpened, charter};
@@ -153,6 +155,31 @@ fn every_event() -> Vec<Event> {
         output: Some("ok\n".to_owned()),
         by: member("app"),
     };
+    let published = CirclePublished {
+        circle: circle(),
+        manifest: digest("b"),
+        refs: vec![PublishedRef {
+            name: "refs/heads/main".to_owned(),
+            from: Some("1".repeat(40).parse().unwrap()),
+            to: "4".repeat(40).parse().unwrap(),
+            merges: vec![PublishedMerge {
+                commit: "4".repeat(40).parse().unwrap(),
+                version: "parser@2:333333333333".parse().unwrap(),
+            }],
+        }],
+        check: Some(Run { command: "make test".to_owned(), exit: Some(0), output: Some("ok\n".to_owned()) }),
+    };
+    let reopened = CircleReopened {
+        circle: circle(),
+        because: "it conflicts".to_owned(),
+        owing: vec![parser()],
+        check: Some(Run { command: "make test".to_owned(), exit: None, output: Some("…\n".to_owned()) }),
+    };
+    let moved = MovedRef {
+        name: "refs/heads/main".to_owned(),
+        from: Some("1".repeat(40).parse().unwrap()),
+        to: None,
+    };
     let answered = EscalationClosed {
         id: "e1".parse().unwrap(),
         by: Some(member("dana")),
@@ -214,8 +241,10 @@ fn every_event() -> Vec<Event> {
         reported.clone().into(),
         CheckReported { exit: None, output: None, ..reported }.into(),
         CircleCompleted { circle: circle(), manifest: digest("b"), entries: vec![entry] }.into(),
-        CirclePublished { circle: circle(), manifest: digest("b") }.into(),
-        CircleReopened { circle: circle(), because: "it conflicts".to_owned(), owing: vec![parser()] }.into(),
+        published.clone().into(),
+        CirclePublished { refs: Vec::new(), check: None, ..published }.into(),
+        reopened.clone().into(),
+        CircleReopened { check: None, ..reopened }.into(),
         escalated.clone().into(),
         Escalated { cause: Cause::Asked, proposal: None, member: None, ..escalated }.into(),
         answered.clone().into(),
@@ -234,6 +263,17 @@ fn every_event() -> Vec<Event> {
         overdue.into(),
         EscalationReminded { id: "e1".parse().unwrap(), level: 1 }.into(),
         EscalationSent { id: "e1".parse().unwrap(), level: 0, channel: "ops".to_owned() }.into(),
+        RefPutBack {
+            escalation: "e1".parse().unwrap(),
+            name: "refs/heads/main".to_owned(),
+            because: Some("it was moved on meanwhile".to_owned()),
+        }
+        .into(),
+        Escalated {
+            moved: Some(moved),
+            ..Escalated::new(Cause::MovedRef, "refs/heads/main", "moved".to_owned())
+        }
+        .into(),
         RecoveryFired {
             patch: Patch::DropStaleApproval,
             subject: "implement".to_owned(),

@@ -11,7 +11,9 @@ use std::path::Path;
 use countersign::judge::CelJudge;
 use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
 use countersign::protocol::deadline::ServerResumed;
-use countersign::protocol::escalation::{self, BreakGlass, Cause, Escalate, ReportSent};
+use countersign::protocol::escalation::{
+    self, BreakGlass, Cause, Escalate, MovedRef, ReportMoved, ReportPutBack, ReportSent,
+};
 use countersign::protocol::name::{Actor, Digest, EscalationId, MemberName, Seq};
 use countersign::protocol::review::{
     Approve, Circle, CircleState, Confirm, Note, Object, Overrule, Proposal, Propose, PublishFailure, Read,
@@ -66,6 +68,8 @@ verbs! {
     Command::AnswerEscalation(_) => "answer an escalation",
     Command::BreakGlass(_) => "break the glass",
     Command::ReportSent(_) => "report news as sent",
+    Command::ReportMoved(_) => "report moved refs",
+    Command::ReportPutBack(_) => "report a ref as put back",
     Command::TimePassed => "time passes",
     Command::ResumeServer(_) => "a server is back",
 }
@@ -327,6 +331,15 @@ impl Stage {
             let sent = ReportSent { escalation, level, channel };
             line("the server tells dana", ":server", Command::ReportSent(sent));
         }
+        let moved =
+            MovedRef { name: "refs/heads/main".to_owned(), from: None, to: Some(digest("elsewhere")) };
+        let report = |moved: &[MovedRef]| Command::ReportMoved(ReportMoved { moved: moved.to_vec() });
+        line("the server finds main moved", ":server", report(std::slice::from_ref(&moved)));
+        line("the server finds no ref moved", ":server", report(&[]));
+        let mut to_put_back = self.team.escalations().to_put_back();
+        let escalation = to_put_back.next().map_or(EscalationId(1), |one| one.opened.id);
+        let done = ReportPutBack { escalation, because: None };
+        line("the server puts main back", ":server", Command::ReportPutBack(done));
         line("time passes", ":server", Command::TimePassed);
         let resumed = ServerResumed { from: self.team.at(), to: self.now };
         line("the server is back", ":server", Command::ResumeServer(resumed));
@@ -343,7 +356,13 @@ impl Stage {
             {
                 let manifest = circle.completed.as_ref().unwrap().manifest.clone();
                 let circle = circle.name.clone();
-                let command = Command::ReportPublish(ReportPublish { circle, manifest, failure });
+                let command = Command::ReportPublish(ReportPublish {
+                    circle,
+                    manifest,
+                    failure,
+                    refs: Vec::new(),
+                    check: None,
+                });
                 lines.push(Line { name, who: Actor::Server, command });
             }
         }
@@ -363,6 +382,8 @@ impl Stage {
         vec![
             (first.opened.id, escalation::Decision::Dismiss, "dana dismisses"),
             (first.opened.id, escalation::Decision::Extend, "dana gives more time"),
+            (first.opened.id, escalation::Decision::PutBack, "dana has it put back"),
+            (first.opened.id, escalation::Decision::AcceptMove, "dana accepts the move"),
             (first.opened.id, escalation::Decision::DropDeliverable, "dana drops the parser"),
             (first.opened.id, escalation::Decision::ClosePhase, "dana closes the phase"),
         ]

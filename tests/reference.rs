@@ -215,6 +215,7 @@ fn fields_of(variant: &str) -> Vec<String> {
         "src/protocol/event.rs",
         "src/protocol/review/event.rs",
         "src/protocol/escalation/mod.rs",
+        "src/protocol/escalation/moved.rs",
         "src/protocol/deadline.rs",
         "src/protocol/recovery.rs",
         "src/protocol/referee/mod.rs",

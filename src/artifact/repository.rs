@@ -322,7 +322,7 @@ impl Repository {
     }
 
     /// What a ref points to.
-    async fn resolve(&self, reference: &str) -> Result<Option<Digest>> {
+    pub(super) async fn resolve(&self, reference: &str) -> Result<Option<Digest>> {
         let asked = ["show-ref", "--verify", "--hash", "--end-of-options", reference];
         let answer = self.refs.run(&asked, SHORT).await?;
         match answer.code {
@@ -566,7 +566,7 @@ pub(super) fn lay_desk(
 }
 
 /// That `name` is a ref's full name by git's rules, so that it can mean nothing else.
-fn check_ref_name(name: &str) -> std::result::Result<(), Refused> {
+pub(super) fn check_ref_name(name: &str) -> std::result::Result<(), Refused> {
     let component = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
     let forbidden = |c: char| c.is_control() || matches!(c, ' ' | '~' | '^' | ':' | '?' | '*' | '[' | '\\');
     let well_formed = name.starts_with("refs/")

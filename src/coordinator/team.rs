@@ -13,6 +13,7 @@ use super::loading::{self, Loaded};
 use super::notifier::{Deliveries, Failing, Notifier};
 use super::performing::Performing;
 use super::presence::{LastSeen, Wake};
+use super::publisher::Publisher;
 use super::writer::{Queued, WriterHandle};
 use super::{Clock, Inner, Parts, Progress, Progressing, Reply, Slept, UNPOISONED};
 use crate::protocol::deadline::ServerResumed;
@@ -187,7 +188,7 @@ impl TeamHandle {
         coordinator: Weak<Inner>,
     ) -> Self {
         let Loaded { team, snapshot } = loaded;
-        let Parts { writer, reader, rulebook, clock, notifier } = parts;
+        let Parts { writer, reader, rulebook, clock, notifier, publisher } = parts;
         let judge = RwLock::new(judge_of(&*rulebook, &team));
         let ahead = slept.ahead.unwrap_or_else(|| team.at() - clock.now());
         let sleeps_at = clock.now() + UNASKED;
@@ -215,6 +216,7 @@ impl TeamHandle {
             writer,
             reader,
             notifier,
+            publisher,
             inbox: handle.inbox.downgrade(),
             recent: Recent::default(),
             epoch: 0,
@@ -324,6 +326,7 @@ struct Task {
     writer: WriterHandle,
     reader: Arc<dyn Reader>,
     notifier: Arc<dyn Notifier>,
+    publisher: Arc<dyn Publisher>,
     /// The way back to this task, for reports on effects; weak, so that it does not keep it alive.
     inbox: mpsc::WeakSender<Submitted>,
     recent: Recent,
@@ -705,6 +708,7 @@ impl Task {
                 team: self.name.clone(),
                 shared: self.shared.clone(),
                 notifier: self.notifier.clone(),
+                publisher: self.publisher.clone(),
                 inbox: self.inbox.clone(),
                 epoch: self.epoch,
             };

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::deadline::ServerResumed;
-use super::escalation::{Escalated, EscalationClosed, EscalationReminded, EscalationSent};
+use super::escalation::{Escalated, EscalationClosed, EscalationReminded, EscalationSent, RefPutBack};
 use super::name::{Digest, PhaseName};
 use super::recovery::RecoveryFired;
 use super::referee::CalledOut;
@@ -179,6 +179,8 @@ events! {
     EscalationSent = "escalation-sent", 1;
     /// An escalation was answered, or closed by progress.
     EscalationClosed = "escalation-closed", 1;
+    /// A ref was put back by a person's decision, or that was tried.
+    RefPutBack = "ref-put-back", 1;
     /// A recovery patch fired.
     RecoveryFired = "recovery-fired", 1;
     /// A server runs again; the time in between counts towards no deadline.

@@ -9,7 +9,7 @@ use super::adoption::{self, Revise};
 use super::answer::Answer;
 use super::charter::Charter;
 use super::deadline::{self, Deadlines, ServerResumed};
-use super::escalation::{self, Cause, Escalated, Escalations};
+use super::escalation::{self, Cause, Escalated, Escalations, MovedRef};
 use super::event::{CharterAdopted, Event, PhaseOpened};
 use super::name::{
     Actor, CircleName, Digest, EscalationId, MemberName, ProposalName, Seq, says_nothing, shown,
@@ -74,6 +74,8 @@ pub enum Command {
     AnswerEscalation(escalation::Answer),
     BreakGlass(escalation::BreakGlass),
     ReportSent(escalation::ReportSent),
+    ReportMoved(escalation::ReportMoved),
+    ReportPutBack(escalation::ReportPutBack),
     TimePassed,
     ResumeServer(ServerResumed),
 }
@@ -99,6 +101,8 @@ impl Command {
             Self::AnswerEscalation(_) => "answer",
             Self::BreakGlass(_) => "break the glass",
             Self::ReportSent(_) => "sent",
+            Self::ReportMoved(_) => "moved",
+            Self::ReportPutBack(_) => "put back",
             Self::TimePassed => "time",
             Self::ResumeServer(_) => "resume",
         }
@@ -144,6 +148,11 @@ pub enum Effect {
         /// The charter's channel.
         channel: String,
     },
+    /// A person decided that a ref belongs where the server left it: put it back, then report.
+    PutBack {
+        /// The escalation that says which ref, from where, and where to.
+        escalation: EscalationId,
+    },
 }
 
 /// A command as it is judged: by whom, when, on what.
@@ -173,6 +182,23 @@ pub struct Team {
     recoveries: Recoveries,
     /// How often each rule called out.
     called_out: BTreeMap<String, u64>,
+    /// Where guarded refs came to stand, oldest first.
+    moves: Vec<RefMove>,
+}
+
+/// Where a guarded ref came to stand by the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefMove {
+    /// The place in the log.
+    pub seq: Seq,
+    /// The ref's full name.
+    pub name: String,
+    /// Where it was; nowhere where publishing made it.
+    pub from: Option<Digest>,
+    /// Where it belongs from here on; nowhere where a person left it away.
+    pub to: Option<Digest>,
+    /// Whether a person decided it, wherever it was; else it was published.
+    pub decided: bool,
 }
 
 impl Team {
@@ -214,6 +240,11 @@ impl Team {
     /// How often each recovery patch fired.
     pub fn recoveries(&self) -> &Recoveries {
         &self.recoveries
+    }
+
+    /// Where guarded refs came to stand, oldest first.
+    pub fn ref_moves(&self) -> &[RefMove] {
+        &self.moves
     }
 
     /// How often a rule called out.
@@ -262,6 +293,10 @@ impl Team {
                 return review::report_publish(self, charter, report);
             }
             (Actor::Server, Command::ReportSent(report)) => return escalation::report_sent(self, report),
+            (Actor::Server, Command::ReportMoved(report)) => return escalation::report_moved(self, report),
+            (Actor::Server, Command::ReportPutBack(report)) => {
+                return escalation::report_put_back(self, report);
+            }
             (Actor::Server, Command::TimePassed) => return deadline::time_passed(self, charter, judge, now),
             (Actor::Server, Command::ResumeServer(resumed)) => return deadline::resumed(self, resumed),
             (Actor::Member(by), _) if charter.members.contains_key(by) => by,
@@ -293,6 +328,8 @@ impl Team {
             Command::Adopt(_)
             | Command::ReportPublish(_)
             | Command::ReportSent(_)
+            | Command::ReportMoved(_)
+            | Command::ReportPutBack(_)
             | Command::TimePassed
             | Command::ResumeServer(_) => Decision::refuse(Violation::NotAPerson {
                 verb: "do what is the server's own".to_owned(),
@@ -319,6 +356,11 @@ impl Team {
             Event::EscalationClosed(closed) => {
                 if let Some(escalation) = self.escalations.get(closed.id) {
                     self.deadlines.closed(at, escalation, closed);
+                    if closed.decision == Some(escalation::Decision::AcceptMove)
+                        && let Some(MovedRef { name, to, .. }) = escalation.opened.moved.clone()
+                    {
+                        self.moves.push(RefMove { seq, name, from: None, to, decided: true });
+                    }
                     if let Some(decision) = closed.decision {
                         let circle = self.circle_of(&escalation.opened).map(|circle| circle.name.clone());
                         self.review.decided(at, circle.as_ref(), decision.changes_the_circle());
@@ -328,6 +370,16 @@ impl Team {
                 self.escalations.closed(closed);
             }
             Event::EscalationSent(sent) => self.escalations.sent(at, sent),
+            Event::RefPutBack(done) => self.escalations.put_back(done),
+            Event::CirclePublished(published) => {
+                self.moves.extend(published.refs.iter().map(|one| RefMove {
+                    seq,
+                    name: one.name.clone(),
+                    from: one.from.clone(),
+                    to: Some(one.to.clone()),
+                    decided: false,
+                }));
+            }
             Event::EscalationReminded(reminded) => self.escalations.reminded(at, reminded),
             Event::RecoveryFired(fired) => self.recoveries.fired(fired),
             Event::ServerResumed(resumed) => self.deadlines.resumed(resumed),
@@ -398,8 +450,18 @@ impl Team {
     /// What the server owes the world.
     pub fn effects(&self) -> Vec<Effect> {
         let mut effects = self.review.effects();
+        effects.retain(|effect| !self.is_held(effect));
+        effects.extend(escalation::refs_owed(&self.escalations));
         effects.extend(self.adopted.iter().flat_map(|adopted| escalation::owed(self, &adopted.charter)));
         effects
+    }
+
+    /// Whether publishing waits for a ref to be where it belongs.
+    fn is_held(&self, effect: &Effect) -> bool {
+        let (Effect::Publish { circle, .. }, Some(adopted)) = (effect, &self.adopted) else { return false };
+        let circle = self.review.circle(circle);
+        let mut names = circle.iter().flat_map(|circle| &circle.proposals);
+        names.any(|name| escalation::holds(&self.escalations, adopted.charter.target_of(name)))
     }
 
     fn decisions_owed(&self, charter: &Charter, owed: &mut Vec<Obligation>) {

@@ -10,6 +10,7 @@
 mod admin;
 mod answer;
 mod artifact;
+mod audit;
 mod auth;
 mod call;
 mod charter;
@@ -42,10 +43,12 @@ use tonic::transport::{Identity, Server, ServerTlsConfig};
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
+use crate::artifact::TeamArtifacts;
 use crate::coordinator::{Clock, Coordinator};
 use crate::home::{Home, HomeFault, ServerFile};
 use crate::judge::CelRulebook;
 use crate::notify::Channels;
+use crate::publish;
 use crate::store::Fault;
 use crate::store::sqlite::SqliteStore;
 use crate::wire::proto;
@@ -176,6 +179,7 @@ pub struct Running {
     stop: oneshot::Sender<()>,
     served: JoinHandle<Result<(), tonic::transport::Error>>,
     pulse: JoinHandle<()>,
+    audit: JoinHandle<()>,
 }
 
 /// Opens the store, reads every team, pins what isn't, listens, and says in `server.json` where.
@@ -206,8 +210,12 @@ pub async fn start(options: Options) -> Result<Running, StartFault> {
     let rulebook = Arc::new(CelRulebook::default());
     let notifier = Arc::new(Channels::of(&home));
     let (writer, reader) = (Box::new(writer), Arc::new(reader));
-    let coordinator = Coordinator::start_notifying(writer, reader, rulebook, clock.clone(), notifier)?;
-    let shared = Arc::new(Shared::new(coordinator, home, operator));
+    let artifacts = TeamArtifacts::default();
+    let publisher = Arc::new(audit::Watched::new(publish::Git::of(&home, &artifacts)));
+    let coordinator =
+        Coordinator::start_acting(writer, reader, rulebook, clock.clone(), notifier, publisher.clone())?;
+    let shared = Arc::new(Shared::new(coordinator, home, operator, artifacts));
+    publisher.watch(&shared);
     if let Err(fault) = open_teams(&shared).await {
         shared.coordinator.clone().shutdown().await;
         return Err(StartFault::Team(fault));
@@ -229,8 +237,9 @@ pub async fn start(options: Options) -> Result<Running, StartFault> {
         return Err(fault.into());
     }
     let pulse = tokio::spawn(beat(shared.clone()));
+    let audit = tokio::spawn(audit::watch(shared.clone()));
     tracing::info!(%addr, "serving");
-    Ok(Running { addr, shared, health, said, stop, served, pulse })
+    Ok(Running { addr, shared, health, said, stop, served, pulse, audit })
 }
 
 impl Running {
@@ -248,7 +257,8 @@ impl Running {
     /// Takes no more calls, finishes those that are under way, closes the store, and takes
     /// `server.json` away.
     pub async fn shutdown(self) {
-        let Self { shared, health, said, stop, mut served, pulse, .. } = self;
+        let Self { shared, health, said, stop, mut served, pulse, audit, .. } = self;
+        audit.abort();
         set_health(&health, ServingStatus::NotServing).await;
         // The only failure is a server that has ended already.
         let _ = stop.send(());

@@ -1,12 +1,12 @@
 //! What all services of a server share.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex, Notify, Semaphore};
 
 use super::place::Places;
-use crate::artifact::Artifacts;
+use crate::artifact::{Artifacts, TeamArtifacts};
 use crate::coordinator::Coordinator;
 use crate::door::Grants;
 use crate::home::Home;
@@ -33,7 +33,7 @@ pub(super) struct Shared {
     pub(super) home: Home,
     /// The hash of the operator's token.
     pub(super) operator: Digest,
-    artifacts: RwLock<BTreeMap<TeamName, Arc<Artifacts>>>,
+    artifacts: TeamArtifacts,
     /// Teams are added one after the other: the first is special.
     pub(super) adding: Mutex<()>,
     /// Rules are compiled one set after the other.
@@ -44,15 +44,22 @@ pub(super) struct Shared {
     pub(super) fetches: Arc<Places>,
     /// Where persons opened a team's door for a while.
     pub(super) doors: Mutex<BTreeMap<TeamName, Grants>>,
+    /// Has the guarded repositories looked at now.
+    pub(super) audit: Notify,
 }
 
 impl Shared {
-    pub(super) fn new(coordinator: Coordinator, home: Home, operator: Digest) -> Self {
+    pub(super) fn new(
+        coordinator: Coordinator,
+        home: Home,
+        operator: Digest,
+        artifacts: TeamArtifacts,
+    ) -> Self {
         Self {
             coordinator,
             home,
             operator,
-            artifacts: RwLock::default(),
+            artifacts,
             adding: Mutex::default(),
             compiling: Mutex::default(),
             calls: Arc::new(Semaphore::new(CALLS_MAX)),
@@ -60,6 +67,7 @@ impl Shared {
             uploads: Places::new(UPLOADS_MAX, UPLOADS_OF_MEMBER_MAX),
             fetches: Places::new(FETCHES_MAX, FETCHES_OF_MEMBER_MAX),
             doors: Mutex::default(),
+            audit: Notify::new(),
         }
     }
 
@@ -69,12 +77,15 @@ impl Shared {
 
     /// What a team's versions are made of.
     pub(super) fn artifacts(&self, team: &TeamName) -> Option<Arc<Artifacts>> {
-        self.artifacts.read().expect(UNPOISONED).get(team).cloned()
+        self.artifacts.get(team)
+    }
+
+    /// The same of all teams.
+    pub(super) fn all_artifacts(&self) -> Vec<(TeamName, Arc<Artifacts>)> {
+        self.artifacts.all()
     }
 
     pub(super) fn keep_artifacts(&self, team: TeamName, artifacts: Artifacts) {
-        self.artifacts.write().expect(UNPOISONED).insert(team, Arc::new(artifacts));
+        self.artifacts.keep(team, artifacts);
     }
 }
-
-const UNPOISONED: &str = "nothing panics while it holds this lock";

@@ -298,7 +298,8 @@ impl Facts {
             Event::CalledOut(_)
             | Event::DissentCalled(_)
             | Event::EscalationReminded(_)
-            | Event::EscalationSent(_) => Ok(()),
+            | Event::EscalationSent(_)
+            | Event::RefPutBack(_) => Ok(()),
             Event::ServerResumed(_) => Ok(()),
             Event::RecoveryFired(event) => {
                 demand!("recovery", false, "{} fired on {}: {}", event.patch, event.subject, event.found);

@@ -56,6 +56,8 @@ pub fn asked(who: &Actor, command: &Command) -> Asked {
         Command::AnswerEscalation(answer) => of("answer", &answer.escalation),
         Command::BreakGlass(_) => of("break-glass", &""),
         Command::ReportSent(report) => of("sent", &report.escalation),
+        Command::ReportMoved(_) => of("moved", &""),
+        Command::ReportPutBack(report) => of("put back", &report.escalation),
         Command::TimePassed => of("time", &""),
         Command::ResumeServer(_) => of("resume", &""),
     }

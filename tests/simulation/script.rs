@@ -159,6 +159,8 @@ fn sayable(world: &World<'_>, who: &Actor, command: &Command) -> bool {
         Command::Adopt(_)
             | Command::ReportPublish(_)
             | Command::ReportSent(_)
+            | Command::ReportMoved(_)
+            | Command::ReportPutBack(_)
             | Command::TimePassed
             | Command::ResumeServer(_)
     );
@@ -267,6 +269,8 @@ fn said(
         Command::Adopt(_)
         | Command::ReportPublish(_)
         | Command::ReportSent(_)
+        | Command::ReportMoved(_)
+        | Command::ReportPutBack(_)
         | Command::TimePassed
         | Command::ResumeServer(_) => unreachable!("no member says it"),
     };

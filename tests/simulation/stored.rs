@@ -279,6 +279,11 @@ pub struct EscalationSent {
 }
 
 #[derive(Debug, Deserialize)]
+pub struct RefPutBack {
+    pub escalation: String,
+}
+
+#[derive(Debug, Deserialize)]
 pub struct ServerResumed {
     pub from: i64,
     pub to: i64,
@@ -356,6 +361,7 @@ facts! {
     "escalation-closed" => EscalationClosed(EscalationClosed),
     "escalation-reminded" => Reminded(EscalationReminded),
     "escalation-sent" => Sent(EscalationSent),
+    "ref-put-back" => PutBack(RefPutBack),
     "server-resumed" => Resumed(ServerResumed),
     "reviewer-replaced" => Replaced(HandedOver),
     "reviewer-excused" => Excused(HandedOver),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use countersign::coordinator::{Clock, Coordinator, HandClock, Refusal, RequestKey, TeamHandle};
+use countersign::coordinator::{Clock, Coordinator, HandClock, Refusal, RequestKey, Silent, TeamHandle};
 use countersign::judge::{CelJudge, CelRulebook, own};
 use countersign::protocol::artifact::{
     Artifact, ArtifactFacts, ArtifactKind, FoundSecret, Identity, RepoPath,
@@ -26,6 +26,7 @@ use super::play::{
     Act, Files, Proposing, Ran, Refusal as Shown, Seen, Stage, Standing, candidate_file, charter_text,
     own_rules,
 };
+use super::publisher::AtOnce;
 
 /// When every play begins.
 pub fn opening() -> Time {
@@ -200,7 +201,9 @@ fn open(store: &MemoryStore, clock: &Arc<HandClock>) -> Coordinator {
     let (writer, reader) = (store.writer().unwrap(), store.reader());
     // The rules are read once: a play that begins, or a server that comes back, has the same.
     static RULEBOOK: LazyLock<Arc<CelRulebook>> = LazyLock::new(Arc::default);
-    Coordinator::start(Box::new(writer), Arc::new(reader), RULEBOOK.clone(), clock.clone()).unwrap()
+    let (notifier, publisher) = (Arc::new(Silent), Arc::new(AtOnce));
+    let (writer, reader) = (Box::new(writer), Arc::new(reader));
+    Coordinator::start_acting(writer, reader, RULEBOOK.clone(), clock.clone(), notifier, publisher).unwrap()
 }
 
 fn run(ran: &Ran) -> Run {

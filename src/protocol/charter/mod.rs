@@ -273,6 +273,12 @@ impl Charter {
         })
     }
 
+    /// The ref to which a proposal is published: its deliverable's own, or the team's.
+    pub fn target_of(&self, proposal: &ProposalName) -> &str {
+        let own = self.deliverable(proposal).and_then(|(_, deliverable)| deliverable.target.as_deref());
+        own.unwrap_or(&self.publish.target)
+    }
+
     /// Whether that member is a person.
     pub fn is_human(&self, member: &MemberName) -> bool {
         self.members.get(member).is_some_and(|member| member.kind == MemberKind::Human)

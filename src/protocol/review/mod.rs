@@ -34,7 +34,8 @@ pub use command::{
 pub use event::{
     Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry,
     Confirmed, CountedApproval, DeliverableDropped, DissentCalled, Noted, Objected, ObjectionClosed,
-    ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused, ReviewerReplaced, Run, VersionRead, Withdrawn,
+    ObjectionsRead, PhaseClosed, Proposed, PublishedMerge, PublishedRef, ReviewerExcused, ReviewerReplaced,
+    Run, VersionRead, Withdrawn,
 };
 pub(super) use phase::{close_phase, drop_deliverable};
 pub use read::read_before;
