@@ -270,6 +270,7 @@ fn every_event() -> Vec<Event> {
         }
         .into(),
         Escalated {
+            id: "e1".parse().unwrap(),
             moved: Some(moved),
             ..Escalated::new(Cause::MovedRef, "refs/heads/main", "moved".to_owned())
         }

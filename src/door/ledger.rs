@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::moves::is_nothing;
-use crate::artifact::publishing::Record;
+use crate::artifact::publishing::{RECORDS, Record};
 use crate::protocol::Team;
 use crate::protocol::name::Digest;
 
@@ -81,10 +81,10 @@ impl Logged {
         Self { kept, moves: moves.collect(), manifests }
     }
 
-    /// The same with what the repository's records say and the log doesn't yet: a server that dies between a move
-    /// and its report leaves it so.
-    fn with(&self, records: &BTreeMap<String, Record>) -> Vec<LoggedMove> {
-        let mut moves = self.moves.clone();
+    /// What the repository's records say and the log perhaps doesn't yet: a server that dies between a move and its
+    /// report leaves it so.
+    fn recorded(&self, records: &BTreeMap<String, Record>) -> Vec<LoggedMove> {
+        let mut moves = Vec::new();
         let known = |record: &&Record| self.manifests.contains(record.manifest.as_str());
         for one in records.values().filter(known).flat_map(|record| &record.refs) {
             moves.push(LoggedMove {
@@ -152,11 +152,11 @@ pub fn audit(
     for (name, at) in &begun.refs {
         left.insert(name, vec![Some(at)]);
     }
-    let logged = log.with(records);
+    let recorded = log.recorded(records);
     let mut steps: Vec<(u64, Step<'_>)> =
         passed.iter().map(|one| (one.sequence, Step::Passed(one))).collect();
     // A push that was let through when the log was so far came after what stands there.
-    steps.extend(logged.iter().map(|one| (one.sequence, Step::Logged(one))));
+    steps.extend(log.moves.iter().map(|one| (one.sequence, Step::Logged(one))));
     steps.sort_by_key(|(sequence, step)| (*sequence, matches!(step, Step::Passed(_))));
     for (_, step) in steps {
         match step {
@@ -176,12 +176,21 @@ pub fn audit(
             }
         }
     }
+    // Records have no order among them but where each began.
+    let mut open: Vec<&LoggedMove> = recorded.iter().collect();
+    while let Some(next) = open.iter().position(|one| {
+        let known = left.get(one.name.as_str());
+        known.map_or(one.from.is_none(), |known| known.contains(&one.from.as_deref()))
+    }) {
+        let one = open.swap_remove(next);
+        left.insert(&one.name, vec![one.to.as_deref()]);
+    }
     let mut found = Audit::default();
     let names: BTreeSet<&str> = left.keys().copied().chain(now.keys().map(String::as_str)).collect();
     for name in names {
         let at = now.get(name).map(String::as_str);
-        if let Some(record) = records.get(name) {
-            match log.manifests.contains(record.manifest.as_str()) {
+        if let Some(manifest) = name.strip_prefix(RECORDS) {
+            match log.manifests.contains(manifest) {
                 true => found.sound += 1,
                 false => found.moved.push(moved(name, None, at)),
             }

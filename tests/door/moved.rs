@@ -50,7 +50,7 @@ fn a_moved_ref_is_told_once_and_put_back_by_a_persons_decision() {
     shop.until("it is put back", || (shop.at("refs/heads/main") == before).then_some(()));
     assert_eq!(shop.moved(), [""; 0]);
     let log = shop.until("it is recorded", || {
-        let log = shop.place.run(&["log", "--json"]).out;
+        let log = shop.by("dana", &["log"]).done().out;
         log.contains("ref-put-back").then_some(log)
     });
     assert_eq!(log.matches("\"moved-ref\"").count(), 1, "told once");

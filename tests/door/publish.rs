@@ -244,7 +244,7 @@ fn a_server_that_dies_before_or_after_the_refs_moved_publishes_once() {
         assert_eq!(published["published"][0]["to"], main.as_str(), "{cut}");
         let merges = shop.place.git("atlas.git", &["rev-list", "--count", "--merges", "main"]);
         assert_eq!(merges, "1", "{cut}");
-        let log = shop.place.run(&["log", "--json"]).out;
+        let log = shop.by("dana", &["log"]).done().out;
         assert_eq!(log.matches("circle-published").count(), 1, "{cut}");
         assert_eq!(shop.moved(), [""; 0], "{cut}");
         shop.place.run(&["verify"]).done();
@@ -296,7 +296,9 @@ fn two_circles_that_race_to_one_branch_both_land_or_one_owes_a_rebase() {
                 owing += 1;
                 // The person drops it, so that the next round begins with nothing open.
                 let open = shop.by("dana", &["status"]).done().json();
-                let id = text(&open["escalations"][0]["id"]);
+                let open = open["escalations"].as_array().unwrap();
+                assert_eq!((open.len(), &open[0]["cause"]), (1, &"publish-failure".into()), "{open:?}");
+                let id = text(&open[0]["id"]);
                 let answer =
                     ["escalations", "answer", &id, "--decide", "drop-deliverable", "--reason", "a race"];
                 shop.by("dana", &answer).done();
