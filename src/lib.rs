@@ -10,6 +10,7 @@
 //! - [`coordinator`]: one task a team; decides, commits, answers.
 //! - [`home`]: the folder of a server, and who may read what in it.
 //! - [`notify`]: persons are told of escalations: webhooks, commands.
+//! - [`publish`]: what a circle completed comes to stand in the repository.
 //! - [`wire`]: the only module that knows protobuf.
 //! - [`page`]: the room page: what a browser gets.
 //! - [`server`], [`client`], [`cli`]: they translate, and hold no rules.
@@ -26,6 +27,7 @@ pub mod judge;
 pub mod notify;
 pub mod page;
 pub mod protocol;
+pub mod publish;
 pub mod server;
 pub mod store;
 pub mod wire;

@@ -22,9 +22,22 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("notify", &["protocol", "coordinator", "home"]),
     // It calls the server's services as anybody does, in the same process.
     ("page", &["protocol", "coordinator", "wire"]),
+    ("publish", &["protocol", "coordinator", "artifact", "home"]),
     (
         "server",
-        &["protocol", "judge", "store", "artifact", "door", "coordinator", "home", "notify", "wire", "page"],
+        &[
+            "protocol",
+            "judge",
+            "store",
+            "artifact",
+            "door",
+            "coordinator",
+            "home",
+            "notify",
+            "publish",
+            "wire",
+            "page",
+        ],
     ),
     // What a token is, and how a folder becomes a bundle, are the same on both sides of the wire.
     ("client", &["protocol", "artifact", "coordinator", "wire"]),

@@ -10,12 +10,18 @@ mod glass;
 mod guarded;
 #[path = "door/hook.rs"]
 mod hook;
+#[path = "door/moved.rs"]
+mod moved;
 #[path = "support/place.rs"]
 #[allow(dead_code)] // It is shared with the tests of the command line.
 mod place;
+#[path = "door/publish.rs"]
+mod publish;
 #[path = "door/pushes.rs"]
 mod pushes;
 #[path = "door/remotes.rs"]
 mod remotes;
+#[path = "door/shop.rs"]
+mod shop;
 #[path = "door/shut.rs"]
 mod shut;

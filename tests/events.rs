@@ -12,7 +12,8 @@ use countersign::protocol::artifact::{Artifact, ArtifactKind, Identity, RepoPath
 use countersign::protocol::deadline::ServerResumed;
 use countersign::protocol::delivery::{Delivered, OwedAgain, Woken};
 use countersign::protocol::escalation::{
-    Cause, Decision, Escalated, EscalationClosed, EscalationReminded, EscalationSent, WaitingOn,
+    Cause, Decision, Escalated, EscalationClosed, EscalationReminded, EscalationSent, MovedRef, RefPutBack,
+    WaitingOn,
 };
 use countersign::protocol::event::Unreadable;
 use countersign::protocol::name::{Digest, Lens, MemberName, ProposalName, Seq};
@@ -21,8 +22,8 @@ use countersign::protocol::referee::CalledOut;
 use countersign::protocol::review::{
     Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry,
     Confirmed, Conflict, CountedApproval, DeliverableDropped, DissentCalled, Noted, Objected,
-    ObjectionClosed, ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused, ReviewerReplaced, Run,
-    TargetMoved, Undone, VersionRead, Withdrawn,
+    ObjectionClosed, ObjectionsRead, PhaseClosed, Proposed, PublishedMerge, PublishedRef, ReviewerExcused,
+    ReviewerReplaced, Run, TargetMoved, Undone, VersionRead, Withdrawn,
 };
 use countersign::protocol::room::{ClaimJudged, Evidence, Said, Verdict};
 use countersign::protocol::rule::OwnRule;
@@ -176,6 +177,31 @@ fn every_event() -> Vec<Event> {
         output: Some("ok\n".to_owned()),
         by: member("app"),
     };
+    let published = CirclePublished {
+        circle: circle(),
+        manifest: digest("b"),
+        refs: vec![PublishedRef {
+            name: "refs/heads/main".to_owned(),
+            from: Some("1".repeat(40).parse().unwrap()),
+            to: "4".repeat(40).parse().unwrap(),
+            merges: vec![PublishedMerge {
+                commit: "4".repeat(40).parse().unwrap(),
+                version: "parser@2:333333333333".parse().unwrap(),
+            }],
+        }],
+        check: Some(Run { command: "make test".to_owned(), exit: Some(0), output: Some("ok\n".to_owned()) }),
+    };
+    let reopened = CircleReopened {
+        circle: circle(),
+        because: "it conflicts".to_owned(),
+        owing: vec![parser()],
+        check: Some(Run { command: "make test".to_owned(), exit: None, output: Some("…\n".to_owned()) }),
+    };
+    let astray = MovedRef {
+        name: "refs/heads/main".to_owned(),
+        from: Some("1".repeat(40).parse().unwrap()),
+        to: None,
+    };
     let answered = EscalationClosed {
         id: "e1".parse().unwrap(),
         by: Some(member("dana")),
@@ -259,8 +285,10 @@ fn every_event() -> Vec<Event> {
         reported.clone().into(),
         CheckReported { exit: None, output: None, ..reported }.into(),
         CircleCompleted { circle: circle(), manifest: digest("b"), entries: vec![entry] }.into(),
-        CirclePublished { circle: circle(), manifest: digest("b") }.into(),
-        CircleReopened { circle: circle(), because: "it conflicts".to_owned(), owing: vec![parser()] }.into(),
+        published.clone().into(),
+        CirclePublished { refs: Vec::new(), check: None, ..published }.into(),
+        reopened.clone().into(),
+        CircleReopened { check: None, ..reopened }.into(),
         escalated.clone().into(),
         Escalated { cause: Cause::Asked, proposal: None, member: None, ..escalated }.into(),
         answered.clone().into(),
@@ -307,6 +335,18 @@ fn every_event() -> Vec<Event> {
         judged.clone().into(),
         ClaimJudged { verdict: Verdict::Unverifiable, text: None, at: Vec::new(), ran: Vec::new(), ..judged }
             .into(),
+        RefPutBack {
+            escalation: "e1".parse().unwrap(),
+            name: "refs/heads/main".to_owned(),
+            because: Some("it was moved on meanwhile".to_owned()),
+        }
+        .into(),
+        Escalated {
+            id: "e1".parse().unwrap(),
+            moved: Some(astray),
+            ..Escalated::new(Cause::MovedRef, "refs/heads/main", "moved".to_owned())
+        }
+        .into(),
         RecoveryFired {
             patch: Patch::DropStaleApproval,
             subject: "implement".to_owned(),

@@ -246,6 +246,7 @@ fn by_hand() -> Golden {
             circle: circle.circle.clone(),
             because: "it conflicts".to_owned(),
             owing: Vec::new(),
+            check: None,
         }
         .into(),
         RecoveryFired {

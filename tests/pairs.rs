@@ -12,7 +12,9 @@ use countersign::judge::CelJudge;
 use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind, RepoPath};
 use countersign::protocol::deadline::ServerResumed;
 use countersign::protocol::delivery::Acknowledge;
-use countersign::protocol::escalation::{self, BreakGlass, Cause, Escalate, ReportSent};
+use countersign::protocol::escalation::{
+    self, BreakGlass, Cause, Escalate, MovedRef, ReportMoved, ReportPutBack, ReportSent,
+};
 use countersign::protocol::name::{Actor, Digest, EscalationId, MemberName, MessageId, Seq, VersionRef};
 use countersign::protocol::review::{
     Approve, Circle, CircleState, Confirm, Note, Object, Overrule, Proposal, Propose, PublishFailure, Read,
@@ -72,6 +74,8 @@ verbs! {
     Command::Say(_) => "say",
     Command::JudgeClaim(_) => "give a verdict",
     Command::ReportSent(_) => "report news as sent",
+    Command::ReportMoved(_) => "report moved refs",
+    Command::ReportPutBack(_) => "report a ref as put back",
     Command::TimePassed => "time passes",
     Command::ResumeServer(_) => "a server is back",
 }
@@ -335,6 +339,15 @@ impl Stage {
             let sent = ReportSent { escalation, level, channel };
             line("the server tells dana", ":server", Command::ReportSent(sent));
         }
+        let moved =
+            MovedRef { name: "refs/heads/main".to_owned(), from: None, to: Some(digest("elsewhere")) };
+        let report = |moved: &[MovedRef]| Command::ReportMoved(ReportMoved { moved: moved.to_vec() });
+        line("the server finds main moved", ":server", report(std::slice::from_ref(&moved)));
+        line("the server finds no ref moved", ":server", report(&[]));
+        let mut to_put_back = self.team.escalations().to_put_back();
+        let escalation = to_put_back.next().map_or(EscalationId(1), |one| one.opened.id);
+        let done = ReportPutBack { escalation, because: None };
+        line("the server puts main back", ":server", Command::ReportPutBack(done));
         line("time passes", ":server", Command::TimePassed);
         let resumed = ServerResumed { from: self.team.at(), to: self.now };
         line("the server is back", ":server", Command::ResumeServer(resumed));
@@ -371,7 +384,13 @@ impl Stage {
             {
                 let manifest = circle.completed.as_ref().unwrap().manifest.clone();
                 let circle = circle.name.clone();
-                let command = Command::ReportPublish(ReportPublish { circle, manifest, failure });
+                let command = Command::ReportPublish(ReportPublish {
+                    circle,
+                    manifest,
+                    failure,
+                    refs: Vec::new(),
+                    check: None,
+                });
                 lines.push(Line { name, who: Actor::Server, command });
             }
         }
@@ -391,6 +410,8 @@ impl Stage {
         vec![
             (first.opened.id, escalation::Decision::Dismiss, "dana dismisses"),
             (first.opened.id, escalation::Decision::Extend, "dana gives more time"),
+            (first.opened.id, escalation::Decision::PutBack, "dana has it put back"),
+            (first.opened.id, escalation::Decision::AcceptMove, "dana accepts the move"),
             (first.opened.id, escalation::Decision::DropDeliverable, "dana drops the parser"),
             (first.opened.id, escalation::Decision::ClosePhase, "dana closes the phase"),
         ]

@@ -216,6 +216,7 @@ fn fields_of(variant: &str) -> Vec<String> {
         "src/protocol/review/event.rs",
         "src/protocol/escalation/mod.rs",
         "src/protocol/room/event.rs",
+        "src/protocol/escalation/moved.rs",
         "src/protocol/deadline.rs",
         "src/protocol/delivery.rs",
         "src/protocol/recovery.rs",

@@ -156,8 +156,13 @@ impl Driven {
             }
             let found = self.team.review().circle(&circle).expect("it is there");
             let completed = found.completed.as_ref().expect("everybody confirmed");
-            let report =
-                ReportPublish { circle: circle.clone(), manifest: completed.manifest.clone(), failure: None };
+            let report = ReportPublish {
+                circle: circle.clone(),
+                manifest: completed.manifest.clone(),
+                failure: None,
+                refs: Vec::new(),
+                check: None,
+            };
             self.take(judge, &Actor::Server, &Command::ReportPublish(report));
         }
     }

@@ -13,12 +13,14 @@ pub mod git;
 pub mod manifest;
 pub mod merge;
 pub mod path;
+pub mod publishing;
 pub mod repository;
 pub mod target;
 
 mod answers;
 mod lines;
 mod secrets;
+mod teams;
 mod unified;
 
 use std::path::{Path, PathBuf};
@@ -29,6 +31,7 @@ use crate::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind, Place, Re
 use crate::protocol::name::Digest;
 use bundle::{BundleBuilder, Bundles};
 use repository::Repository;
+pub use teams::TeamArtifacts;
 
 /// Why an artifact is not taken, or a question about it has no answer: expected, and told to the
 /// member.
@@ -177,6 +180,12 @@ pub enum Fault {
         /// What the system said.
         #[source]
         source: std::io::Error,
+    },
+    /// Others move what is to be moved, again and again.
+    #[error("{what}")]
+    Unsteady {
+        /// What.
+        what: String,
     },
     /// Stored bytes are missing or do not have the digest that they are kept under.
     #[error("what is kept as {digest} is damaged: {what}")]

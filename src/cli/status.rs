@@ -6,7 +6,7 @@ use super::failure::Failure;
 use super::output::{Answer, visible};
 use super::speaker::{Global, Speaker};
 use super::{json as form, words};
-use crate::client::proto::{GetStatusRequest, GetStatusResponse, Obligation};
+use crate::client::proto::{Circle, GetStatusRequest, GetStatusResponse, Obligation};
 use crate::client::time_of;
 use crate::protocol::time::Time;
 use clap::Args;
@@ -33,12 +33,26 @@ fn screen(status: &GetStatusResponse, now: Time) -> String {
     let circles = status.circles.iter().map(|circle| {
         vec![
             circle.reference.clone(),
-            form::circle_state(circle),
+            state_of(circle, now),
             words::names(&circle.confirmed),
             words::names(&circle.waiting_for),
         ]
     });
     section(&mut out, &["CIRCLE", "STATE", "CONFIRMED BY", "WAITING FOR"], circles.collect());
+
+    for circle in status.circles.iter().filter(|circle| !circle.unpublished_because.is_empty()) {
+        out.push_str(&format!(
+            "{} could not be published: {}\n",
+            visible(&circle.name),
+            visible(&circle.unpublished_because)
+        ));
+        if circle.publish_check.is_some() {
+            out.push_str(&format!(
+                "  All that the check printed: countersign explain {}\n",
+                visible(&circle.name)
+            ));
+        }
+    }
 
     let proposals = status.proposals.iter().map(|proposal| {
         let approvals: Vec<String> = proposal
@@ -138,6 +152,15 @@ fn screen(status: &GetStatusResponse, now: Time) -> String {
         section(&mut out, &["REFUSED", "WITH", "TIMES", "LAST", "SAID"], attempts.collect());
     }
     out
+}
+
+/// Where a circle stands; while it is being published, since when.
+fn state_of(circle: &Circle, now: Time) -> String {
+    let state = form::circle_state(circle);
+    match &circle.publishing_since {
+        Some(since) => format!("{state}, publishing for {}", words::ago(time_of(since), now)),
+        None => state,
+    }
 }
 
 fn section(out: &mut String, head: &[&str], mut rows: Vec<Vec<String>>) {

@@ -26,6 +26,7 @@ mod loading;
 pub mod notifier;
 mod performing;
 pub mod presence;
+pub mod publisher;
 mod team;
 pub mod token;
 mod writer;
@@ -43,6 +44,7 @@ pub use hearing::{Arming, Narrowed};
 pub use listening::{Due, Listening, Said, Turned, Waking};
 pub use notifier::{Failing, Notice, Notifier, Silent};
 pub use presence::{Presence, Wake, WakeOutcome};
+pub use publisher::{Publication, Published, PublishedVersion, Publisher, Unpublishing};
 pub use team::{Done, Refusal, RequestKey, TeamHandle};
 
 use crate::protocol::charter::Charter;
@@ -79,6 +81,7 @@ struct Parts {
     rulebook: Arc<dyn Rulebook>,
     clock: Arc<dyn Clock>,
     notifier: Arc<dyn Notifier>,
+    publisher: Arc<dyn Publisher>,
 }
 
 /// A team, as far as it is in memory.
@@ -112,7 +115,8 @@ pub enum AddTeamError {
 }
 
 impl Coordinator {
-    /// Reads every team's log, each proved against its chain, and starts the writer. Nobody is notified.
+    /// Reads every team's log, each proved against its chain, and starts the writer. Nobody is notified, and no ref
+    /// moves.
     ///
     /// Fails with the first log that does not prove itself.
     pub fn start(
@@ -121,21 +125,29 @@ impl Coordinator {
         rulebook: Arc<dyn Rulebook>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Fault> {
-        Self::start_notifying(writer, reader, rulebook, clock, Arc::new(Silent))
+        Self::start_acting(writer, reader, rulebook, clock, Arc::new(Silent), Arc::new(Unpublishing))
     }
 
-    /// The same, with a way to tell persons what is before them.
-    pub fn start_notifying(
+    /// The same, with a way to tell persons what is before them, and one to publish commits.
+    pub fn start_acting(
         writer: Box<dyn Writer>,
         reader: Arc<dyn Reader>,
         rulebook: Arc<dyn Rulebook>,
         clock: Arc<dyn Clock>,
         notifier: Arc<dyn Notifier>,
+        publisher: Arc<dyn Publisher>,
     ) -> Result<Self, Fault> {
         let credentials = reader.credentials()?;
         let live = credentials.into_iter().filter(|credential| credential.revoked_at.is_none());
         let inner = Inner {
-            parts: Parts { writer: WriterHandle::start(writer), reader, rulebook, clock, notifier },
+            parts: Parts {
+                writer: WriterHandle::start(writer),
+                reader,
+                rulebook,
+                clock,
+                notifier,
+                publisher,
+            },
             teams: RwLock::default(),
             waking: Mutex::default(),
             damaged: watch::Sender::new(None),

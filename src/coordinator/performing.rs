@@ -7,11 +7,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::notifier::{Notice, Notifier};
 use super::presence::Presence;
+use super::publisher::{self, FAULTS_MAX, Published, Publisher};
 use super::team::{Shared, Submitted};
 use super::{Progress, UNPOISONED};
-use crate::protocol::escalation::{Escalation, ReportSent};
-use crate::protocol::name::{Actor, EscalationId, MemberName, Seq, TeamName};
-use crate::protocol::review::ReportPublish;
+use crate::protocol::escalation::{Escalation, ReportPutBack, ReportSent};
+use crate::protocol::name::{Actor, CircleName, Digest, EscalationId, MemberName, Seq, TeamName};
+use crate::protocol::review::{PublishFailure, ReportPublish};
 use crate::protocol::time::Time;
 use crate::protocol::{Command, Effect, Team};
 
@@ -20,6 +21,7 @@ pub(super) struct Performing {
     pub(super) team: TeamName,
     pub(super) shared: Arc<Shared>,
     pub(super) notifier: Arc<dyn Notifier>,
+    pub(super) publisher: Arc<dyn Publisher>,
     pub(super) inbox: mpsc::WeakSender<Submitted>,
     /// The epoch in which it was owed.
     pub(super) epoch: u64,
@@ -35,10 +37,13 @@ impl Performing {
             return;
         }
         let command = match &effect {
-            // Publishing moves the deliverables' published pointers, which the report itself does.
             Effect::Publish { circle, manifest } => {
-                let (circle, manifest) = (circle.clone(), manifest.clone());
-                Command::ReportPublish(ReportPublish { circle, manifest, failure: None })
+                let Some(report) = self.publish(&effect, circle, manifest).await else { return };
+                Command::ReportPublish(report)
+            }
+            Effect::PutBack { escalation } => {
+                let Some(report) = self.put_back(*escalation).await else { return };
+                Command::ReportPutBack(report)
             }
             Effect::Notify { escalation, level, channel } => {
                 let Some(report) = self.notify(&effect, *escalation, *level, channel).await else { return };
@@ -49,6 +54,61 @@ impl Performing {
         let Some(inbox) = self.inbox.upgrade() else { return };
         // A closed inbox: the server is ending, and does this when it starts again.
         drop(inbox.send(Submitted { who: Actor::Server, command, request: None, reply }).await);
+    }
+
+    /// Moves refs until they stand at what was reviewed or it is certain that they can't; nothing once that is
+    /// not owed any longer. What breaks under us is tried again, and after a while put before persons.
+    async fn publish(
+        &self,
+        effect: &Effect,
+        circle: &CircleName,
+        manifest: &Digest,
+    ) -> Option<ReportPublish> {
+        let report = |done: Published| {
+            let Published { failure, refs, check } = done;
+            Some(ReportPublish { circle: circle.clone(), manifest: manifest.clone(), failure, refs, check })
+        };
+        let mut faults = 0;
+        while self.shared.progress.1.borrow().epoch == self.epoch {
+            let publication = {
+                let team = self.shared.team.read().expect(UNPOISONED);
+                if !team.effects().contains(effect) {
+                    return None;
+                }
+                publisher::publication(&team, circle, manifest)
+            };
+            // The deliverables' published pointers are moved by the report itself.
+            let Some(publication) = publication else {
+                return report(Published { failure: None, refs: Vec::new(), check: None });
+            };
+            let why = match self.publisher.publish(&publication).await {
+                Ok(done) => return report(done),
+                Err(why) => why,
+            };
+            faults += 1;
+            tracing::error!(team = %self.team, %circle, why, faults, "what was completed can't be published");
+            if faults == FAULTS_MAX {
+                let because = format!("the server could not publish it: {why}");
+                let failure = Some(PublishFailure { because, owing: Vec::new() });
+                return report(Published { failure, refs: Vec::new(), check: None });
+            }
+            let again = self.shared.clock.now() + publisher::pause_after(faults);
+            self.shared.clock.wait_until(again).await;
+        }
+        None
+    }
+
+    /// Moves a ref back to where it was left; what came of it is final, and the next audit says where it is.
+    async fn put_back(&self, escalation: EscalationId) -> Option<ReportPutBack> {
+        let moved = {
+            let team = self.shared.team.read().expect(UNPOISONED);
+            team.escalations().get(escalation)?.opened.moved.clone()?
+        };
+        let because = self.publisher.put_back(&self.team, &moved).await.err();
+        if let Some(why) = &because {
+            tracing::warn!(team = %self.team, %escalation, why, "a ref was not put back");
+        }
+        Some(ReportPutBack { escalation, because })
     }
 
     /// Sends the news until it is taken, with longer and longer pauses; nothing once it is not owed any

@@ -14,6 +14,7 @@ use super::loading::{self, Loaded};
 use super::notifier::{Deliveries, Failing, Notifier};
 use super::performing::Performing;
 use super::presence::{Presence, Wake};
+use super::publisher::Publisher;
 use super::writer::{Queued, WriterHandle};
 use super::{Clock, Inner, Parts, Progress, Progressing, Reply, Slept, UNPOISONED};
 use crate::protocol::deadline::ServerResumed;
@@ -186,7 +187,7 @@ impl TeamHandle {
         coordinator: Weak<Inner>,
     ) -> Self {
         let Loaded { team, snapshot } = loaded;
-        let Parts { writer, reader, rulebook, clock, notifier } = parts;
+        let Parts { writer, reader, rulebook, clock, notifier, publisher } = parts;
         let judge = RwLock::new(judge_of(&*rulebook, &team));
         // A log that is ahead of the clock: a wall clock that was set back must not stop the team's time.
         let fresh = || Arc::new(Hearing::new(clock.clone(), team.at() - clock.now()));
@@ -215,6 +216,7 @@ impl TeamHandle {
             writer,
             reader,
             notifier,
+            publisher,
             inbox: handle.inbox.downgrade(),
             recent: Recent::default(),
             epoch: 0,
@@ -343,6 +345,7 @@ struct Task {
     writer: WriterHandle,
     reader: Arc<dyn Reader>,
     notifier: Arc<dyn Notifier>,
+    publisher: Arc<dyn Publisher>,
     /// The way back to this task, for reports on effects; weak, so that it does not keep it alive.
     inbox: mpsc::WeakSender<Submitted>,
     recent: Recent,
@@ -740,6 +743,7 @@ impl Task {
                 team: self.name.clone(),
                 shared: self.shared.clone(),
                 notifier: self.notifier.clone(),
+                publisher: self.publisher.clone(),
                 inbox: self.inbox.clone(),
                 epoch: self.epoch,
             };

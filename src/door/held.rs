@@ -2,12 +2,11 @@
 
 use crate::protocol::Team;
 use crate::protocol::artifact::ArtifactKind;
-use crate::protocol::charter::Charter;
-use crate::protocol::name::{CircleName, Digest, ProposalName, VersionRef};
+use crate::protocol::name::{CircleName, Digest, VersionRef};
 use crate::protocol::rejection::Violation;
 use crate::protocol::review::CircleState;
 
-/// The version that a commit is.
+/// The version that a commit is, or that it merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// Its exact reference.
@@ -20,7 +19,8 @@ pub struct Held {
     pub target: String,
 }
 
-/// The version of a completed circle that the commit is, reviewed for `target`; for any ref where that is empty.
+/// The version of a completed circle that the commit is, reviewed for `target`; for any ref where that is empty. Of a
+/// merge commit that the server made and left on that ref: the version that it merged.
 ///
 /// # Errors
 /// [`Violation::NotCountersigned`]: also for a commit of a version that another one followed, and for one that only
@@ -35,16 +35,20 @@ pub fn held(team: &Team, commit: &Digest, target: &str) -> Result<Held, Violatio
             let Some(proposal) = review.proposal(&entry.proposal) else { continue };
             let Some(version) = proposal.version(entry.version) else { continue };
             let is_it = version.artifact.kind == ArtifactKind::Commit && version.artifact.digest == *commit;
-            let reviewed_for = charter.map(|charter| target_of(charter, &entry.proposal)).unwrap_or_default();
+            let reviewed_for =
+                charter.and_then(|charter| charter.target_of(&entry.proposal)).unwrap_or_default();
             if is_it && (target.is_empty() || target == reviewed_for) {
                 return Ok(Held {
                     reference: version.reference(&entry.proposal),
                     circle: circle.name.clone(),
                     state: circle.state,
-                    target: reviewed_for,
+                    target: reviewed_for.to_owned(),
                 });
             }
         }
+    }
+    if let Some(held) = merged(team, commit, target) {
+        return Ok(held);
     }
     let has_it = |proposal: &&crate::protocol::review::Proposal| {
         proposal.versions.iter().any(|version| version.artifact.digest == *commit)
@@ -57,8 +61,20 @@ pub fn held(team: &Team, commit: &Digest, target: &str) -> Result<Held, Violatio
     })
 }
 
-/// The ref that a proposal is reviewed for.
-fn target_of(charter: &Charter, proposal: &ProposalName) -> String {
-    let own = charter.deliverable(proposal).and_then(|(_, deliverable)| deliverable.target.clone());
-    own.unwrap_or_else(|| charter.publish.target.clone())
+/// The version that a recorded merge commit published.
+fn merged(team: &Team, commit: &Digest, target: &str) -> Option<Held> {
+    for circle in team.review().circles() {
+        let refs = circle.published.iter().filter(|one| target.is_empty() || one.name == target);
+        for one in refs {
+            if let Some(merge) = one.merges.iter().find(|merge| merge.commit == *commit) {
+                return Some(Held {
+                    reference: merge.version.clone(),
+                    circle: circle.name.clone(),
+                    state: circle.state,
+                    target: one.name.clone(),
+                });
+            }
+        }
+    }
+    None
 }

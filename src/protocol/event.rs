@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::deadline::ServerResumed;
 use super::delivery::{Delivered, OwedAgain, Woken};
-use super::escalation::{Escalated, EscalationClosed, EscalationReminded, EscalationSent};
+use super::escalation::{Escalated, EscalationClosed, EscalationReminded, EscalationSent, RefPutBack};
 use super::name::{Digest, PhaseName};
 use super::recovery::RecoveryFired;
 use super::referee::CalledOut;
@@ -187,6 +187,8 @@ events! {
     Said = "said", 1;
     /// A member gave a verdict on another's claim.
     ClaimJudged = "claim-judged", 1;
+    /// A ref was put back by a person's decision, or that was tried.
+    RefPutBack = "ref-put-back", 1;
     /// A recovery patch fired.
     RecoveryFired = "recovery-fired", 1;
     /// A server runs again; the time in between counts towards no deadline.

@@ -269,6 +269,16 @@ impl Minutes {
                 let opened = self.team.escalations().get(event.id)?;
                 (self.of_escalation(&opened.opened), Part::Decisions, line(text))
             }
+            Event::RefPutBack(event) => {
+                let name = shown(&event.name, 200);
+                let mut text = format!("the server put {name} back, as {} decides", event.escalation);
+                if let Some(because) = &event.because {
+                    text = format!("{name} was not put back, as {} decides", event.escalation);
+                    quote(&mut text, because);
+                }
+                let opened = self.team.escalations().get(event.escalation)?;
+                (self.of_escalation(&opened.opened), Part::Decisions, line(text))
+            }
             Event::CalledOut(event) => {
                 let mut text = format!(
                     "called out on the {} {} of {}: {}",

@@ -50,4 +50,4 @@ pub use event::{CharterAdopted, Event, PhaseOpened};
 pub use obligation::{Obligation, ObligationKind};
 pub use progress::Aftermath;
 pub use rejection::{Rejection, Violation};
-pub use team::{Adopt, Adopted, Command, Decision, Effect, Team};
+pub use team::{Adopt, Adopted, Command, Decision, Effect, RefMove, Team};

@@ -11,7 +11,7 @@ use super::artifact::RepoPath;
 use super::charter::Charter;
 use super::deadline::{self, Deadlines, ServerResumed};
 use super::delivery::{self, Deliveries};
-use super::escalation::{self, Cause, Escalated, Escalations};
+use super::escalation::{self, Cause, Escalated, Escalations, MovedRef};
 use super::event::{CharterAdopted, Event, PhaseOpened};
 use super::name::{
     Actor, CircleName, Digest, EscalationId, MemberName, ProposalName, Seq, says_nothing, shown,
@@ -81,6 +81,8 @@ pub enum Command {
     Say(room::Say),
     JudgeClaim(room::JudgeClaim),
     ReportSent(escalation::ReportSent),
+    ReportMoved(escalation::ReportMoved),
+    ReportPutBack(escalation::ReportPutBack),
     TimePassed,
     ResumeServer(ServerResumed),
 }
@@ -110,6 +112,8 @@ impl Command {
             Self::Say(_) => "say",
             Self::JudgeClaim(_) => "verdict",
             Self::ReportSent(_) => "sent",
+            Self::ReportMoved(_) => "moved",
+            Self::ReportPutBack(_) => "put back",
             Self::TimePassed => "time",
             Self::ResumeServer(_) => "resume",
         }
@@ -155,6 +159,11 @@ pub enum Effect {
         /// The charter's channel.
         channel: String,
     },
+    /// A person decided that a ref belongs where the server left it: put it back, then report.
+    PutBack {
+        /// The escalation that says which ref, from where, and where to.
+        escalation: EscalationId,
+    },
 }
 
 /// A command as it is judged: by whom, when, on what.
@@ -186,6 +195,23 @@ pub struct Team {
     deliveries: Deliveries,
     /// How often each rule called out.
     called_out: BTreeMap<String, u64>,
+    /// Where guarded refs came to stand, oldest first.
+    moves: Vec<RefMove>,
+}
+
+/// Where a guarded ref came to stand by the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefMove {
+    /// The place in the log.
+    pub seq: Seq,
+    /// The ref's full name.
+    pub name: String,
+    /// Where it was; nowhere where publishing made it.
+    pub from: Option<Digest>,
+    /// Where it belongs from here on; nowhere where a person left it away.
+    pub to: Option<Digest>,
+    /// Whether a person decided it, wherever it was; else it was published.
+    pub decided: bool,
 }
 
 impl Team {
@@ -237,6 +263,11 @@ impl Team {
     /// What each member was shown.
     pub fn deliveries(&self) -> &Deliveries {
         &self.deliveries
+    }
+
+    /// Where guarded refs came to stand, oldest first.
+    pub fn ref_moves(&self) -> &[RefMove] {
+        &self.moves
     }
 
     /// How often a rule called out.
@@ -291,6 +322,10 @@ impl Team {
             }
             (Actor::Server, Command::ReportTarget(report)) => return review::report_target(self, report),
             (Actor::Server, Command::ReportSent(report)) => return escalation::report_sent(self, report),
+            (Actor::Server, Command::ReportMoved(report)) => return escalation::report_moved(self, report),
+            (Actor::Server, Command::ReportPutBack(report)) => {
+                return escalation::report_put_back(self, report);
+            }
             (Actor::Server, Command::TimePassed) => return deadline::time_passed(self, charter, judge, now),
             (Actor::Server, Command::ResumeServer(resumed)) => return deadline::resumed(self, resumed),
             (Actor::Member(by), _) if charter.members.contains_key(by) => by,
@@ -326,6 +361,8 @@ impl Team {
             | Command::ReportPublish(_)
             | Command::ReportTarget(_)
             | Command::ReportSent(_)
+            | Command::ReportMoved(_)
+            | Command::ReportPutBack(_)
             | Command::TimePassed
             | Command::ResumeServer(_) => Decision::refuse(Violation::NotAPerson {
                 verb: "do what is the server's own".to_owned(),
@@ -352,6 +389,11 @@ impl Team {
             Event::EscalationClosed(closed) => {
                 if let Some(escalation) = self.escalations.get(closed.id) {
                     self.deadlines.closed(at, escalation, closed);
+                    if closed.decision == Some(escalation::Decision::AcceptMove)
+                        && let Some(MovedRef { name, to, .. }) = escalation.opened.moved.clone()
+                    {
+                        self.moves.push(RefMove { seq, name, from: None, to, decided: true });
+                    }
                     if let Some(decision) = closed.decision {
                         let circle = self.circle_of(&escalation.opened).map(|circle| circle.name.clone());
                         self.review.decided(at, circle.as_ref(), decision.changes_the_circle());
@@ -361,6 +403,16 @@ impl Team {
                 self.escalations.closed(closed);
             }
             Event::EscalationSent(sent) => self.escalations.sent(at, sent),
+            Event::RefPutBack(done) => self.escalations.put_back(done),
+            Event::CirclePublished(published) => {
+                self.moves.extend(published.refs.iter().map(|one| RefMove {
+                    seq,
+                    name: one.name.clone(),
+                    from: one.from.clone(),
+                    to: Some(one.to.clone()),
+                    decided: false,
+                }));
+            }
             Event::EscalationReminded(reminded) => self.escalations.reminded(at, reminded),
             Event::RecoveryFired(fired) => {
                 self.recoveries.fired(fired);
@@ -450,8 +502,19 @@ impl Team {
     /// What the server owes the world.
     pub fn effects(&self) -> Vec<Effect> {
         let mut effects = self.review.effects();
+        effects.retain(|effect| !self.is_held(effect));
+        effects.extend(escalation::refs_owed(&self.escalations));
         effects.extend(self.adopted.iter().flat_map(|adopted| escalation::owed(self, &adopted.charter)));
         effects
+    }
+
+    /// Whether publishing waits for a ref to be where it belongs.
+    fn is_held(&self, effect: &Effect) -> bool {
+        let (Effect::Publish { circle, .. }, Some(adopted)) = (effect, &self.adopted) else { return false };
+        let circle = self.review.circle(circle);
+        let names = circle.iter().flat_map(|circle| &circle.proposals);
+        let mut targets = names.filter_map(|name| adopted.charter.target_of(name));
+        targets.any(|target| escalation::holds(&self.escalations, target))
     }
 
     fn decisions_owed(&self, charter: &Charter, owed: &mut Vec<Obligation>) {

@@ -199,6 +199,7 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
+    use crate::artifact::TeamArtifacts;
     use crate::coordinator::{Coordinator, HandClock};
     use crate::home::Home;
     use crate::judge::CelRulebook;
@@ -213,8 +214,8 @@ mod tests {
         let judge = Arc::new(CelRulebook::default());
         let clock = Arc::new(HandClock::at(Time(0)));
         let coordinator = Coordinator::start(Box::new(writer), Arc::new(reader), judge, clock).unwrap();
-        let shared =
-            Arc::new(Shared::new(coordinator, Home::at("/nowhere"), Digest::of_bytes([0; 32]), None));
+        let (home, operator) = (Home::at("/nowhere"), Digest::of_bytes([0; 32]));
+        let shared = Arc::new(Shared::new(coordinator, home, operator, TeamArtifacts::default(), None));
 
         let (go, gone) = oneshot::channel::<()>();
         let (finish, finished) = oneshot::channel();

@@ -1,6 +1,5 @@
 //! The door service: what the repository's hook, the operator and CI ask, and a person's way past the door.
 
-use std::collections::BTreeMap;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use super::shared::Shared;
 use super::target;
 use crate::artifact;
 use crate::coordinator::{Coordinator, TeamHandle};
-use crate::door::ledger::Passed;
+use crate::door::ledger::{Logged, LoggedMove, Passed};
 use crate::door::{Grant, Guard, Move, RefKind, held, judge, refs};
 use crate::home::Home;
 use crate::protocol::charter::Charter;
@@ -150,6 +149,7 @@ async fn past_the_door(
             from: one.from.clone(),
             to: one.to.clone(),
             escalation: grant.escalation.to_string(),
+            sequence: team.peek(|team| team.seq().0),
         })
         .collect();
     let (home, of) = (shared.home.clone(), team.name().clone());
@@ -203,15 +203,25 @@ pub struct Guarded {
     pub repository: PathBuf,
     /// Patterns of the refs that move only to what was reviewed.
     pub protected: Vec<String>,
-    /// The refs that keep versions, each with its commit.
-    pub kept: BTreeMap<String, String>,
+    /// Where the log says that refs belong.
+    pub log: Logged,
 }
 
 impl Guarded {
     /// As the server told it.
     pub fn told(told: proto::DescribeDoorResponse) -> Option<Self> {
         let repository = PathBuf::from(std::ffi::OsString::from_vec(told.repository.to_vec()));
-        Some(Self { team: told.team.parse().ok()?, repository, protected: told.protected, kept: told.kept })
+        let some = |id: String| (!id.is_empty()).then_some(id);
+        let moves = told.moves.into_iter().map(|one| LoggedMove {
+            sequence: one.sequence,
+            name: one.name,
+            from: some(one.from),
+            to: some(one.to),
+            decided: one.decided,
+        });
+        let manifests = told.manifests.into_iter().collect();
+        let log = Logged { kept: told.kept.into_iter().collect(), moves: moves.collect(), manifests };
+        Some(Self { team: told.team.parse().ok()?, repository, protected: told.protected, log })
     }
 }
 
@@ -229,8 +239,8 @@ fn guarded_with(
 ) -> Result<(Guarded, u64), OperatorFault> {
     let handle = find_team(coordinator, team)?;
     let name = handle.name().clone();
-    let look = |team: &Team| (team.adopted().map(|one| one.charter.clone()), pin::owed(team), team.seq().0);
-    let (charter, owed, seq): (Option<Charter>, _, _) = handle.peek(look);
+    let look = |team: &Team| (team.adopted().map(|one| one.charter.clone()), logged(team), team.seq().0);
+    let (charter, log, seq): (Option<Charter>, _, _) = handle.peek(look);
     let no_repository = || OperatorFault::NoRepository { team: name.clone() };
     let charter = charter.ok_or_else(no_repository)?;
     let path = repository_path(home, &charter)?.ok_or_else(no_repository)?;
@@ -240,8 +250,13 @@ fn guarded_with(
         source: artifact::Fault::Io { path: path.clone(), source }.into(),
     })?;
     let protected = charter.repository.map(|repository| repository.protected).unwrap_or_default();
-    let kept = owed.iter().map(|pin| (pin.reference(), pin.commit.to_string())).collect();
-    Ok((Guarded { team: name, repository, protected, kept }, seq))
+    Ok((Guarded { team: name, repository, protected, log }, seq))
+}
+
+/// Where the log says that guarded refs belong.
+pub(super) fn logged(team: &Team) -> Logged {
+    let kept = pin::owed(team).iter().map(|pin| (pin.reference(), pin.commit.to_string())).collect();
+    Logged::of(team, kept)
 }
 
 async fn describe(
@@ -250,13 +265,22 @@ async fn describe(
 ) -> Result<proto::DescribeDoorResponse, Failure> {
     let team = named(&request.team)?;
     let (guarded, sequence) = guarded_with(&shared.coordinator, &shared.home, team.as_ref())?;
+    // Whoever looks now has the server look, too.
+    shared.audit.notify_one();
     Ok(proto::DescribeDoorResponse {
         sequence,
         team: guarded.team.to_string(),
         repository: guarded.repository.into_os_string().into_vec().into(),
         protected: guarded.protected,
-        kept: guarded.kept,
+        kept: guarded.log.kept.into_iter().collect(),
+        moves: guarded.log.moves.into_iter().map(logged_move).collect(),
+        manifests: guarded.log.manifests.into_iter().collect(),
     })
+}
+
+fn logged_move(one: LoggedMove) -> proto::LoggedMove {
+    let LoggedMove { sequence, name, from, to, decided } = one;
+    proto::LoggedMove { sequence, name, from: from.unwrap_or_default(), to: to.unwrap_or_default(), decided }
 }
 
 fn named(team: &str) -> Result<Option<TeamName>, Failure> {

@@ -10,6 +10,7 @@
 mod admin;
 mod answer;
 mod artifact;
+mod audit;
 mod auth;
 mod call;
 mod charter;
@@ -46,6 +47,7 @@ use tonic::transport::{Identity, Server, ServerTlsConfig};
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
+use crate::artifact::TeamArtifacts;
 use crate::coordinator::{Clock, Coordinator};
 use crate::home::{Home, HomeFault, ServerFile};
 use crate::judge::CelRulebook;
@@ -53,6 +55,7 @@ use crate::notify::Channels;
 use crate::page::{self, Page};
 use crate::protocol::charter::MemberKind;
 use crate::protocol::name::{MemberName, TeamName};
+use crate::publish;
 use crate::store::Fault;
 use crate::store::sqlite::SqliteStore;
 use crate::wire::proto;
@@ -209,6 +212,7 @@ pub struct Running {
     served: JoinHandle<Result<(), tonic::transport::Error>>,
     pulse: JoinHandle<()>,
     page: Option<Page>,
+    audit: JoinHandle<()>,
 }
 
 /// Opens the store, reads every team, pins what isn't, listens, and says in `server.json` where.
@@ -248,9 +252,13 @@ pub async fn start(options: Options) -> Result<Running, StartFault> {
     let rulebook = Arc::new(CelRulebook::default());
     let notifier = Arc::new(Channels::of(&home));
     let (writer, reader) = (Box::new(writer), Arc::new(reader));
-    let coordinator = Coordinator::start_notifying(writer, reader, rulebook, clock.clone(), notifier)?;
+    let artifacts = TeamArtifacts::default();
+    let publisher = Arc::new(audit::Watched::new(publish::Git::of(&home, &artifacts)));
+    let coordinator =
+        Coordinator::start_acting(writer, reader, rulebook, clock.clone(), notifier, publisher.clone())?;
     let links = page.as_ref().map(page::Bound::links);
-    let shared = Arc::new(Shared::new(coordinator, home, operator, links));
+    let shared = Arc::new(Shared::new(coordinator, home, operator, artifacts, links));
+    publisher.watch(&shared);
     if let Err(fault) = open_teams(&shared).await {
         shared.coordinator.clone().shutdown().await;
         return Err(StartFault::Team(fault));
@@ -273,8 +281,9 @@ pub async fn start(options: Options) -> Result<Running, StartFault> {
         return Err(fault.into());
     }
     let pulse = tokio::spawn(beat(shared.clone()));
+    let audit = tokio::spawn(audit::watch(shared.clone()));
     tracing::info!(%addr, "serving");
-    Ok(Running { addr, shared, health, said, stop, served, pulse, page })
+    Ok(Running { addr, shared, health, said, stop, served, pulse, page, audit })
 }
 
 async fn bind_page(addr: PageAddr) -> Result<page::Bound, StartFault> {
@@ -332,7 +341,8 @@ impl Running {
     /// Takes no more calls, finishes those that are under way, closes the store, and takes
     /// `server.json` away.
     pub async fn shutdown(self) {
-        let Self { shared, health, said, stop, mut served, pulse, page, .. } = self;
+        let Self { shared, health, said, stop, mut served, pulse, page, audit, .. } = self;
+        audit.abort();
         set_health(&health, ServingStatus::NotServing).await;
         // They would keep the server until its patience ends.
         shared.coordinator.end_listening();

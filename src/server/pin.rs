@@ -27,11 +27,12 @@ impl Pin {
     }
 }
 
-/// Every version of a team that is a commit.
+/// Every version of a team that is a commit, also of what was dropped.
 pub(super) fn owed(team: &Team) -> Vec<Pin> {
     let versions = team
         .review()
         .proposals()
+        .chain(team.review().dropped())
         .flat_map(|proposal| proposal.versions.iter().map(move |version| (proposal, version)));
     versions
         .filter(|(_, version)| version.artifact.kind == ArtifactKind::Commit)

@@ -23,6 +23,7 @@ use crate::protocol::time::Time;
 use crate::protocol::{Answer, Command, Team, Violation};
 use crate::wire::command::{self, Offered};
 use crate::wire::proto::review_service_server::ReviewService;
+use crate::wire::status::whole_circle;
 use crate::wire::status_code::status_with_reason;
 use crate::wire::{proto, requirement as requirement_message, status, timestamp, version};
 
@@ -461,6 +462,7 @@ fn explained(team: &Team, call: &Call, name: &str) -> Result<proto::ExplainRespo
     Ok(proto::ExplainResponse {
         requirements: asked.map(requirement_message::requirement).collect(),
         circle: review.circle_ref(adopted.revision, circle).to_string(),
+        about: Some(whole_circle(team, &adopted.charter, adopted.revision, circle)),
         sequence: 0,
     })
 }

@@ -1,12 +1,12 @@
 //! What all services of a server share.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex, Notify, Semaphore};
 
 use super::place::Places;
-use crate::artifact::Artifacts;
+use crate::artifact::{Artifacts, TeamArtifacts};
 use crate::coordinator::Coordinator;
 use crate::door::Grants;
 use crate::home::Home;
@@ -34,7 +34,7 @@ pub(super) struct Shared {
     pub(super) home: Home,
     /// The hash of the operator's token.
     pub(super) operator: Digest,
-    artifacts: RwLock<BTreeMap<TeamName, Arc<Artifacts>>>,
+    artifacts: TeamArtifacts,
     /// Teams are added one after the other: the first is special.
     pub(super) adding: Mutex<()>,
     /// Rules are compiled one set after the other.
@@ -47,6 +47,8 @@ pub(super) struct Shared {
     pub(super) links: Option<Arc<Links>>,
     /// Where persons opened a team's door for a while.
     pub(super) doors: Mutex<BTreeMap<TeamName, Grants>>,
+    /// Has the guarded repositories looked at now.
+    pub(super) audit: Notify,
 }
 
 impl Shared {
@@ -54,13 +56,14 @@ impl Shared {
         coordinator: Coordinator,
         home: Home,
         operator: Digest,
+        artifacts: TeamArtifacts,
         links: Option<Arc<Links>>,
     ) -> Self {
         Self {
             coordinator,
             home,
             operator,
-            artifacts: RwLock::default(),
+            artifacts,
             adding: Mutex::default(),
             compiling: Mutex::default(),
             calls: Arc::new(Semaphore::new(CALLS_MAX)),
@@ -69,6 +72,7 @@ impl Shared {
             fetches: Places::new(FETCHES_MAX, FETCHES_OF_MEMBER_MAX),
             links,
             doors: Mutex::default(),
+            audit: Notify::new(),
         }
     }
 
@@ -78,12 +82,15 @@ impl Shared {
 
     /// What a team's versions are made of.
     pub(super) fn artifacts(&self, team: &TeamName) -> Option<Arc<Artifacts>> {
-        self.artifacts.read().expect(UNPOISONED).get(team).cloned()
+        self.artifacts.get(team)
+    }
+
+    /// The same of all teams.
+    pub(super) fn all_artifacts(&self) -> Vec<(TeamName, Arc<Artifacts>)> {
+        self.artifacts.all()
     }
 
     pub(super) fn keep_artifacts(&self, team: TeamName, artifacts: Artifacts) {
-        self.artifacts.write().expect(UNPOISONED).insert(team, Arc::new(artifacts));
+        self.artifacts.keep(team, artifacts);
     }
 }
-
-const UNPOISONED: &str = "nothing panics while it holds this lock";

@@ -390,6 +390,7 @@ pub fn explained(name: &str, explained: &proto::ExplainResponse) -> Value {
         "name": name,
         "circle": explained.circle,
         "requirements": explained.requirements.iter().map(requirement).collect::<Value>(),
+        "publishing": explained.about.as_ref().map(publishing),
         "sequence": explained.sequence,
     })
 }
@@ -436,7 +437,7 @@ pub fn rule(rule: &proto::Rule) -> Value {
 
 /// A circle at a glance.
 pub fn circle(circle: &proto::Circle) -> Value {
-    json!({
+    let mut out = json!({
         "name": circle.name,
         "ref": circle.reference,
         "state": circle_state(circle),
@@ -444,7 +445,37 @@ pub fn circle(circle: &proto::Circle) -> Value {
         "waiting_for": circle.waiting_for,
         "proposals": circle.proposals,
         "phase": circle.phase,
-    })
+    });
+    if let (Value::Object(of), Value::Object(more)) = (&mut out, publishing(circle)) {
+        of.extend(more);
+    }
+    out
+}
+
+/// How publishing a circle goes or went.
+pub fn publishing(circle: &proto::Circle) -> Value {
+    let mut out = json!({});
+    if circle.publishing_since.is_some() {
+        out["publishing_since"] = time(circle.publishing_since.as_ref());
+    }
+    if !circle.published.is_empty() {
+        out["published"] = circle.published.iter().map(published_ref).collect();
+    }
+    if !circle.unpublished_because.is_empty() {
+        out["unpublished_because"] = circle.unpublished_because.as_str().into();
+    }
+    if let Some(check) = &circle.publish_check {
+        out["publish_check"] = json!({ "command": check.command, "exit": check.exit });
+        if !check.output.is_empty() {
+            out["publish_check"]["output"] = check.output.as_str().into();
+        }
+    }
+    out
+}
+
+fn published_ref(one: &proto::PublishedRef) -> Value {
+    let from = Some(one.from.as_str()).filter(|from| !from.is_empty());
+    json!({ "ref": one.name, "from": from, "to": one.to, "merges": one.merges })
 }
 
 /// What a member owes.

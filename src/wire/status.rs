@@ -5,7 +5,7 @@ use super::version::{edges, proposal_state, reviewers};
 use super::{proto, texts, timestamp};
 use crate::protocol::charter::Charter;
 use crate::protocol::name::{MemberName, Seq};
-use crate::protocol::review::{Circle, CircleState, Proposal, ProposalState};
+use crate::protocol::review::{Circle, CircleState, Proposal, ProposalState, PublishedRef};
 use crate::protocol::rule::Judge;
 use crate::protocol::time::Time;
 use crate::protocol::{Obligation, Team, waiting};
@@ -54,6 +54,7 @@ fn circle(team: &Team, charter: &Charter, revision: u32, circle: &Circle) -> pro
         CircleState::Published => proto::CircleState::Published,
         CircleState::Closed => proto::CircleState::Closed,
     };
+    let publishing_since = circle.completed_at.filter(|_| circle.state == CircleState::Complete);
     proto::Circle {
         name: circle.name.to_string(),
         reference: review.circle_ref(revision, circle).to_string(),
@@ -62,6 +63,32 @@ fn circle(team: &Team, charter: &Charter, revision: u32, circle: &Circle) -> pro
         confirmed: texts(confirmed),
         proposals: texts(&circle.proposals),
         phase: circle.phase.to_string(),
+        publishing_since: publishing_since.map(timestamp),
+        published: circle.published.iter().map(published).collect(),
+        unpublished_because: circle.unpublished.clone().unwrap_or_default(),
+        publish_check: circle.publish_check.as_ref().map(|run| proto::PublishCheck {
+            command: run.command.clone(),
+            exit: run.exit,
+            output: String::new(),
+        }),
+    }
+}
+
+/// One circle with all that the check printed.
+pub fn whole_circle(team: &Team, charter: &Charter, revision: u32, of: &Circle) -> proto::Circle {
+    let mut told = circle(team, charter, revision, of);
+    if let (Some(check), Some(run)) = (&mut told.publish_check, &of.publish_check) {
+        check.output = run.output.clone().unwrap_or_default();
+    }
+    told
+}
+
+fn published(one: &PublishedRef) -> proto::PublishedRef {
+    proto::PublishedRef {
+        name: one.name.clone(),
+        from: one.from.as_ref().map(ToString::to_string).unwrap_or_default(),
+        to: one.to.to_string(),
+        merges: one.merges.iter().map(|merge| merge.commit.to_string()).collect(),
     }
 }
 

@@ -311,7 +311,8 @@ impl Facts {
             Event::CalledOut(_)
             | Event::DissentCalled(_)
             | Event::EscalationReminded(_)
-            | Event::EscalationSent(_) => Ok(()),
+            | Event::EscalationSent(_)
+            | Event::RefPutBack(_) => Ok(()),
             Event::ServerResumed(_) => Ok(()),
             // Nobody listens in these worlds.
             Event::Delivered(_) | Event::OwedAgain(_) | Event::Woken(_) => self.nobody_asked(event),

@@ -611,7 +611,13 @@ impl Tries<'_> {
             let Effect::Publish { circle, manifest } = effect else { continue };
             let report = |failure| {
                 let (circle, manifest) = (circle.clone(), manifest.clone());
-                Command::ReportPublish(ReportPublish { circle, manifest, failure })
+                Command::ReportPublish(ReportPublish {
+                    circle,
+                    manifest,
+                    failure,
+                    refs: Vec::new(),
+                    check: None,
+                })
             };
             self.out.push((Actor::Server, report(None)));
             if self.node.used.failures < self.world.bounds.failures {

@@ -140,6 +140,8 @@ impl World<'_> {
                 circle: self.circle_ref().circle,
                 manifest: Digest::of_bytes([7; 32]),
                 failure: None,
+                refs: Vec::new(),
+                check: None,
             }),
             _ => self.command(&"mallory".parse().expect("it is a name")),
         };
@@ -264,6 +266,7 @@ impl World<'_> {
         let (circle, mut manifest) = match self.dice.pick(&effects).cloned() {
             None => return Ok(()),
             Some(Effect::Publish { circle, manifest }) => (circle, manifest),
+            Some(Effect::PutBack { .. }) => unreachable!("the simulated teams have no door"),
             Some(Effect::Notify { escalation, level, channel }) => {
                 let report = Command::ReportSent(ReportSent { escalation, level, channel });
                 self.perform(&Actor::Server, &report)?;
@@ -284,7 +287,7 @@ impl World<'_> {
             manifest = Digest::of_bytes([7; 32]);
         }
         let failed = failure.is_some();
-        let report = review::ReportPublish { circle, manifest, failure };
+        let report = review::ReportPublish { circle, manifest, failure, refs: Vec::new(), check: None };
         let command = Command::ReportPublish(report);
         self.perform(&Actor::Server, &command)?;
         if self.dice.percent(30) {

@@ -67,6 +67,8 @@ pub fn asked(who: &Actor, command: &Command) -> Asked {
         }
         Command::JudgeClaim(judge) => of("verdict", &judge.message),
         Command::ReportSent(report) => of("sent", &report.escalation),
+        Command::ReportMoved(_) => of("moved", &""),
+        Command::ReportPutBack(report) => of("put back", &report.escalation),
         Command::TimePassed => of("time", &""),
         Command::ResumeServer(_) => of("resume", &""),
     }

@@ -17,6 +17,8 @@ mod dice;
 mod faults;
 mod history;
 mod oracle;
+#[path = "../support/publisher.rs"]
+mod publisher;
 mod room;
 mod script;
 mod served;

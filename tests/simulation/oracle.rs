@@ -328,6 +328,10 @@ impl Oracle {
                 let again = self.history.was_sent(&event.id, event.level, &event.channel);
                 demand!("G13", !again, "{} was sent twice by {}", event.id, event.channel);
             }
+            Fact::PutBack(event) => {
+                let known = asked.verb == "put back" && asked.subject == event.escalation;
+                demand!("G6", known, "a ref was put back for {} by {}", event.escalation, asked.verb);
+            }
             Fact::Resumed(event) => {
                 let known = asked.verb == "resume" && event.from < event.to && event.to <= entry.at;
                 demand!("time", known, "away from {} to {} at {}", event.from, event.to, entry.at);

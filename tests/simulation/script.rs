@@ -165,6 +165,8 @@ fn sayable(world: &World<'_>, who: &Actor, command: &Command) -> bool {
             | Command::ReportPublish(_)
             | Command::ReportTarget(_)
             | Command::ReportSent(_)
+            | Command::ReportMoved(_)
+            | Command::ReportPutBack(_)
             | Command::TimePassed
             | Command::ResumeServer(_)
             | Command::Acknowledge(_)
@@ -292,6 +294,8 @@ fn said(
         | Command::ReportPublish(_)
         | Command::ReportTarget(_)
         | Command::ReportSent(_)
+        | Command::ReportMoved(_)
+        | Command::ReportPutBack(_)
         | Command::TimePassed
         | Command::ResumeServer(_)
         | Command::Acknowledge(_) => unreachable!("no member says it"),

@@ -498,6 +498,8 @@ impl World<'_> {
             circle: circle.name.clone(),
             manifest: review.manifest(self.revision(), circle),
             failure: Some(failure),
+            refs: Vec::new(),
+            check: None,
         };
         let said =
             vec![(Actor::Member(owed.member), command), (Actor::Server, Command::ReportPublish(report))];

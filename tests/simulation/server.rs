@@ -18,6 +18,7 @@ use tokio::runtime::Runtime;
 
 use super::faults::{Doubtful, Mishap, Plan, Unreliable};
 use super::oracle::Broken;
+use super::publisher::AtOnce;
 use super::step::Comeback;
 
 /// How often a server that has something to do is asked whether it is done.
@@ -131,7 +132,7 @@ impl Server {
         let runtime = runtime.map_err(|error| broken("disk", &error))?;
         let coordinator = runtime.block_on(async {
             let (clock, notifier) = (self.clock.clone(), self.notifier.clone());
-            Coordinator::start_notifying(writer, reader, RULEBOOK.clone(), clock, notifier)
+            Coordinator::start_acting(writer, reader, RULEBOOK.clone(), clock, notifier, Arc::new(AtOnce))
         });
         let coordinator = coordinator.map_err(|fault| broken("G10", &fault))?;
         Ok((runtime, coordinator, ended))
@@ -261,7 +262,7 @@ impl Server {
     fn waits(&self, team: &Team) -> bool {
         let (failing, now) = (self.running().team.failing(), self.clock.now());
         team.effects().iter().any(|effect| match effect {
-            Effect::Publish { .. } => true,
+            Effect::Publish { .. } | Effect::PutBack { .. } => true,
             Effect::Notify { escalation, channel, .. } => {
                 let known = failing.get(&(*escalation, channel.clone()));
                 known.is_none_or(|failing| failing.next_at <= now)

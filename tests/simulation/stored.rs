@@ -300,6 +300,11 @@ pub struct EscalationSent {
 }
 
 #[derive(Debug, Deserialize)]
+pub struct RefPutBack {
+    pub escalation: String,
+}
+
+#[derive(Debug, Deserialize)]
 pub struct ServerResumed {
     pub from: i64,
     pub to: i64,
@@ -404,6 +409,7 @@ facts! {
     "escalation-closed" => EscalationClosed(EscalationClosed),
     "escalation-reminded" => Reminded(EscalationReminded),
     "escalation-sent" => Sent(EscalationSent),
+    "ref-put-back" => PutBack(RefPutBack),
     "server-resumed" => Resumed(ServerResumed),
     "said" => Said(Said),
     "claim-judged" => ClaimJudged(ClaimJudged),

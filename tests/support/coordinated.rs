@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use countersign::coordinator::{
     Arming, Clock, Coordinator, Done, HandClock, Listening, Narrowed, Presence, Refusal, RequestKey, Said,
-    TeamHandle, Turned, Waking,
+    Silent, TeamHandle, Turned, Waking,
 };
 use countersign::judge::{CelJudge, CelRulebook, own};
 use countersign::protocol::artifact::{
@@ -33,6 +33,7 @@ use super::play::{
     Act, Files, Proposing, Ran, Refusal as Shown, Seen, Stage, Standing, candidate_file, charter_text,
     own_rules,
 };
+use super::publisher::AtOnce;
 
 /// When every play begins.
 pub fn opening() -> Time {
@@ -232,7 +233,9 @@ fn open(store: &MemoryStore, clock: &Arc<HandClock>) -> Coordinator {
     let (writer, reader) = (store.writer().unwrap(), store.reader());
     // The rules are read once: a play that begins, or a server that comes back, has the same.
     static RULEBOOK: LazyLock<Arc<CelRulebook>> = LazyLock::new(Arc::default);
-    Coordinator::start(Box::new(writer), Arc::new(reader), RULEBOOK.clone(), clock.clone()).unwrap()
+    let (notifier, publisher) = (Arc::new(Silent), Arc::new(AtOnce));
+    let (writer, reader) = (Box::new(writer), Arc::new(reader));
+    Coordinator::start_acting(writer, reader, RULEBOOK.clone(), clock.clone(), notifier, publisher).unwrap()
 }
 
 fn evidence(at: &[String], ran: &[Ran]) -> Result<room::Evidence, Malformed> {

@@ -4,5 +4,6 @@
 
 pub mod coordinated;
 pub mod play;
+pub mod publisher;
 pub mod screen;
 pub mod served;

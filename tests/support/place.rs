@@ -113,7 +113,18 @@ impl Place {
 
     /// The same, with more arguments.
     pub fn serve_with(&mut self, more: &[&str]) -> String {
-        let mut server = self.command(".", &[&["serve", "--listen", "127.0.0.1:0"], more].concat());
+        let server = self.command(".", &[&["serve", "--listen", "127.0.0.1:0"], more].concat());
+        self.begin(server)
+    }
+
+    /// The same, with something in its environment.
+    pub fn serve_in(&mut self, environment: &[(&str, &str)]) -> String {
+        let mut server = self.command(".", &["serve", "--listen", "127.0.0.1:0"]);
+        server.envs(environment.iter().copied());
+        self.begin(server)
+    }
+
+    fn begin(&mut self, mut server: Command) -> String {
         let mut server = server
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -134,6 +145,23 @@ impl Place {
         let killed = Command::new("kill").args(["-TERM", &server.id().to_string()]).status();
         assert!(killed.expect("kill").success());
         server.wait().expect("it ends").code().unwrap_or(-1)
+    }
+
+    /// Kills the server, or finds it dead; nothing of it is tidied up.
+    pub fn kill_server(&mut self) {
+        let mut server = self.server.take().expect("a server runs");
+        // It may have ended already.
+        let _ = server.kill();
+        server.wait().expect("it ends");
+        std::fs::remove_file(self.path(".countersign/server.json")).expect("it stays behind");
+    }
+
+    /// Waits until the server has died by itself.
+    pub fn server_died(&mut self) {
+        let mut server = self.server.take().expect("a server runs");
+        let ended = server.wait().expect("it ends");
+        assert!(!ended.success(), "{ended}");
+        std::fs::remove_file(self.path(".countersign/server.json")).expect("it stays behind");
     }
 
     /// A path below the folder.

@@ -15,10 +15,11 @@ use super::speaker::{Global, Speaker, Write, need_home};
 use super::text::Reason;
 use super::{json as form, words};
 use crate::artifact::git::Git;
+use crate::artifact::publishing;
 use crate::client::proto::BreakGlassRequest;
 use crate::client::time_of;
 use crate::door::hook::{Hooks, Way, is_shared};
-use crate::door::ledger::{Audit, Begun, Moved, audit};
+use crate::door::ledger::{Audit, Begun, Logged, Moved, audit};
 use crate::door::{DoorFault, Guard, RefKind, bypass, refs};
 use crate::home::Home;
 use crate::protocol::name::TeamName;
@@ -119,7 +120,7 @@ struct Site {
     git: Git,
     hooks: Hooks,
     protected: Vec<String>,
-    kept: BTreeMap<String, String>,
+    log: Logged,
     guard: Guard,
 }
 
@@ -140,8 +141,8 @@ impl Site {
         let git = Git::at(&guarded.repository);
         let hooks = Hooks::of(&git).await?;
         let guard = Guard::of_patterns(&guarded.protected).ok_or_else(unusable_patterns)?;
-        let (team, protected, kept) = (guarded.team, guarded.protected, guarded.kept);
-        Ok(Self { operator, team, git, hooks, protected, kept, guard })
+        let (team, protected, log) = (guarded.team, guarded.protected, guarded.log);
+        Ok(Self { operator, team, git, hooks, protected, log, guard })
     }
 
     fn home(&self) -> &Home {
@@ -177,7 +178,7 @@ impl Site {
         let now = refs::guarded(&self.git, &self.guard).await.map_err(DoorFault::from)?;
         let begun = match self.begun()? {
             Some(begun) => {
-                let found = self.hold(&begun, &now)?;
+                let found = self.hold(&begun, &now).await?;
                 begun.joined(&self.protected, &found.unwatched, &now)
             }
             None => {
@@ -265,10 +266,11 @@ impl Site {
         ))
     }
 
-    fn hold(&self, begun: &Begun, now: &BTreeMap<String, String>) -> Result<Audit, Failure> {
+    async fn hold(&self, begun: &Begun, now: &BTreeMap<String, String>) -> Result<Audit, Failure> {
         let before = Guard::of_patterns(&begun.protected).ok_or_else(unusable_patterns)?;
         let was_protected = |name: &str| before.kind(name.as_bytes()) == RefKind::Protected;
-        Ok(audit(begun, &self.operator.passed(&self.team)?, &self.kept, now, was_protected))
+        let records = publishing::records(&self.git).await.map_err(DoorFault::from)?;
+        Ok(audit(begun, &self.operator.passed(&self.team)?, &self.log, &records, now, was_protected))
     }
 
     async fn audited(&self) -> Result<Answer, Failure> {
@@ -277,7 +279,7 @@ impl Site {
             Failure::refused("NO_DOOR", what, "run: countersign door install")
         })?;
         let now = refs::guarded(&self.git, &self.guard).await.map_err(DoorFault::from)?;
-        let found = self.hold(&begun, &now)?;
+        let found = self.hold(&begun, &now).await?;
         let moved: Vec<Value> = found
             .moved
             .iter()

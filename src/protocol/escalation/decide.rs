@@ -126,7 +126,12 @@ pub(in crate::protocol) fn answer(ask: Ask<'_>, command: &AnswerCommand) -> Deci
         return Decision::refuse(rejection);
     }
     let effect = match command.decision {
-        PersonsDecision::Extend | PersonsDecision::RaiseLimit | PersonsDecision::Dismiss => Ok(Vec::new()),
+        // A ref that belongs where it is, or is put back, follows from the answer itself.
+        PersonsDecision::Extend
+        | PersonsDecision::RaiseLimit
+        | PersonsDecision::PutBack
+        | PersonsDecision::AcceptMove
+        | PersonsDecision::Dismiss => Ok(Vec::new()),
         PersonsDecision::Overrule => answering.overrule(),
         PersonsDecision::Replace => answering.replace(),
         PersonsDecision::Excuse => answering.excuse(),

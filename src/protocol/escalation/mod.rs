@@ -4,9 +4,10 @@
 //! This is the one place through which domains put something before a person.
 
 mod decide;
+mod moved;
 mod outbox;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,8 @@ use super::obligation::{Obligation, ObligationKind};
 use super::time::{Span, Time};
 
 pub(super) use decide::{answer, break_glass, escalate};
+pub use moved::{MovedRef, RefPutBack, ReportMoved, ReportPutBack};
+pub(super) use moved::{holds, owed as refs_owed, report_moved, report_put_back};
 pub use outbox::ReportSent;
 pub(super) use outbox::{owed, report_sent};
 
@@ -49,6 +52,8 @@ pub enum Cause {
     BrokenGlass,
     /// Members mentioned one another for too long.
     MentionChain,
+    /// A guarded ref stands where the server did not leave it.
+    MovedRef,
     /// A member asked for it.
     Asked,
 }
@@ -71,6 +76,10 @@ pub enum Decision {
     DropDeliverable,
     /// What is open in a phase ends as it is, and the next phase opens.
     ClosePhase,
+    /// The server moves a ref back to where it left it, if nobody moved it further.
+    PutBack,
+    /// A ref belongs where it was moved to.
+    AcceptMove,
     /// Nothing is to be done.
     Dismiss,
 }
@@ -92,13 +101,17 @@ impl Cause {
             Self::Recovery => "recovery",
             Self::BrokenGlass => "broken-glass",
             Self::MentionChain => "mention-chain",
+            Self::MovedRef => "moved-ref",
             Self::Asked => "asked",
         }
     }
 
     /// The decisions that answer it; the first is the one that is offered first.
     pub fn decisions(self) -> &'static [Decision] {
-        use Decision::{ClosePhase, Dismiss, DropDeliverable, Excuse, Extend, Overrule, RaiseLimit, Replace};
+        use Decision::{
+            AcceptMove, ClosePhase, Dismiss, DropDeliverable, Excuse, Extend, Overrule, PutBack, RaiseLimit,
+            Replace,
+        };
         match self {
             Self::Stall | Self::Overdue => {
                 &[Extend, Overrule, Replace, Excuse, DropDeliverable, ClosePhase, Dismiss]
@@ -112,6 +125,8 @@ impl Cause {
             Self::OverruledAgain => &[Dismiss, Overrule, DropDeliverable, ClosePhase],
             Self::PublishFailure => &[Dismiss, DropDeliverable, ClosePhase],
             Self::RuleError | Self::Recovery | Self::BrokenGlass | Self::MentionChain => &[Dismiss],
+            // Dismissing it would leave a ref of which nobody said where it belongs.
+            Self::MovedRef => &[PutBack, AcceptMove],
             Self::Asked => &[Dismiss, Extend, Overrule, Replace, Excuse, DropDeliverable, ClosePhase],
         }
     }
@@ -138,6 +153,8 @@ impl Decision {
         ("raise-limit", Self::RaiseLimit),
         ("drop-deliverable", Self::DropDeliverable),
         ("close-phase", Self::ClosePhase),
+        ("put-back", Self::PutBack),
+        ("accept-move", Self::AcceptMove),
         ("dismiss", Self::Dismiss),
     ];
 }
@@ -146,7 +163,7 @@ impl Decision {
     /// Whether it changes what a circle's participants confirm; a deadline or a limit that counts anew
     /// does not.
     pub fn changes_the_circle(self) -> bool {
-        !matches!(self, Self::Extend | Self::RaiseLimit | Self::Dismiss)
+        !matches!(self, Self::Extend | Self::RaiseLimit | Self::PutBack | Self::AcceptMove | Self::Dismiss)
     }
 }
 
@@ -221,6 +238,9 @@ pub struct Escalated {
     /// Who held things up, where it is about waiting.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub waiting_on: Vec<WaitingOn>,
+    /// How a ref was moved, where it is about one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub moved: Option<MovedRef>,
 }
 
 impl Escalated {
@@ -236,6 +256,7 @@ impl Escalated {
             member: None,
             text,
             waiting_on: Vec::new(),
+            moved: None,
         }
     }
 }
@@ -346,6 +367,8 @@ pub struct Escalations {
     all: BTreeMap<EscalationId, Escalation>,
     /// The open ones; always few.
     open: Vec<EscalationId>,
+    /// Those of which a person decided that a ref is to be put back, until it was tried.
+    to_put_back: BTreeSet<EscalationId>,
 }
 
 impl Escalations {
@@ -379,6 +402,15 @@ impl Escalations {
         self.open().find(of)
     }
 
+    /// Those of which a person decided that a ref is to be put back, and it wasn't tried yet.
+    pub fn to_put_back(&self) -> impl Iterator<Item = &Escalation> {
+        self.to_put_back.iter().filter_map(|id| self.all.get(id))
+    }
+
+    pub(super) fn put_back(&mut self, event: &RefPutBack) {
+        self.to_put_back.remove(&event.escalation);
+    }
+
     /// The id that the next one gets.
     pub fn next_id(&self) -> EscalationId {
         EscalationId(self.all.last_key_value().map_or(1, |(id, _)| id.0 + 1))
@@ -410,6 +442,9 @@ impl Escalations {
 
     pub(super) fn closed(&mut self, event: &EscalationClosed) {
         self.open.retain(|id| *id != event.id);
+        if event.decision == Some(Decision::PutBack) {
+            self.to_put_back.insert(event.id);
+        }
         if let Some(escalation) = self.all.get_mut(&event.id) {
             escalation.closed = Some(event.clone());
         }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::event::{Closing, DeliverableDropped, Objected, PhaseClosed, Proposed};
+use super::event::{CirclePublished, Closing, DeliverableDropped, Objected, PhaseClosed, Proposed};
 use super::state::{
     Ballot, CheckReport, Circle, CircleState, Closed, Dropped, Objection, ObjectionKind, PhaseState,
     Proposal, Review, Version, Vote, VoteKind, Withdrawal,
@@ -125,13 +125,17 @@ impl Review {
                 if let Some(circle) = self.circles.get_mut(&completed.circle) {
                     circle.state = CircleState::Complete;
                     circle.completed = Some(completed.clone());
+                    circle.completed_at = Some(at);
+                    circle.unpublished = None;
                 }
             }
-            Event::CirclePublished(published) => self.publish(charter, &published.circle),
+            Event::CirclePublished(published) => self.publish(charter, published),
             Event::CircleReopened(reopened) => {
                 let Some(circle) = self.circles.get_mut(&reopened.circle) else { return };
                 circle.state = CircleState::Open;
-                circle.completed = None;
+                (circle.completed, circle.completed_at) = (None, None);
+                circle.unpublished = Some(reopened.because.clone());
+                circle.publish_check.clone_from(&reopened.check);
                 circle.reopened += 1;
                 circle.confirmed.clear();
                 for name in &reopened.owing {
@@ -157,6 +161,7 @@ impl Review {
             | Event::EscalationReminded(_)
             | Event::EscalationSent(_)
             | Event::EscalationClosed(_)
+            | Event::RefPutBack(_)
             | Event::CalledOut(_)
             | Event::Said(_)
             | Event::ClaimJudged(_)
@@ -179,7 +184,7 @@ impl Review {
             return;
         };
         circle.state = CircleState::Open;
-        circle.completed = None;
+        (circle.completed, circle.completed_at) = (None, None);
         circle.reopened += 1;
         circle.confirmed.clear();
         let phase = circle.phase.clone();
@@ -437,9 +442,11 @@ impl Review {
         }
     }
 
-    fn publish(&mut self, charter: &Charter, name: &CircleName) {
-        let Some(circle) = self.circles.get_mut(name) else { return };
+    fn publish(&mut self, charter: &Charter, published: &CirclePublished) {
+        let Some(circle) = self.circles.get_mut(&published.circle) else { return };
         circle.state = CircleState::Published;
+        circle.published.clone_from(&published.refs);
+        circle.publish_check.clone_from(&published.check);
         let phase = circle.phase.clone();
         self.finish_phase(charter, &phase);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::event::Run;
+use super::event::{PublishedRef, Run};
 use crate::protocol::artifact::{Artifact, ArtifactFacts, Place};
 use crate::protocol::name::{CircleName, CircleRef, Digest, ObjectionId, ProposalName, Subject, VersionRef};
 
@@ -141,6 +141,10 @@ pub struct ReportPublish {
     pub manifest: Digest,
     /// Why it can't be published, and whose proposals are in the way; nothing where it was.
     pub failure: Option<PublishFailure>,
+    /// The refs that moved; none where it holds bundles, or nothing moved.
+    pub refs: Vec<PublishedRef>,
+    /// What came of the charter's check, where it was run.
+    pub check: Option<Run>,
 }
 
 /// Why what a circle holds can't be published.

@@ -172,12 +172,18 @@ pub(in crate::protocol) fn report_publish(
             circle: circle.name.clone(),
             because: failure.because.clone(),
             owing: failure.owing.clone(),
+            check: report.check.clone(),
         };
         let again = team.escalations().open_on(Cause::PublishFailure, circle.name.as_str()).is_some();
         let escalated = (!again).then(|| Event::from(escalated));
         return Decision::accept([reopened.into()].into_iter().chain(escalated).collect(), Answer::Recorded);
     }
-    let published = CirclePublished { circle: circle.name.clone(), manifest: report.manifest.clone() };
+    let published = CirclePublished {
+        circle: circle.name.clone(),
+        manifest: report.manifest.clone(),
+        refs: report.refs.clone(),
+        check: report.check.clone(),
+    };
     let mut events = vec![Event::from(published)];
     events.extend(super::phase::after(team, charter, &circle.phase, &[&circle.name]).map(Event::from));
     Decision::accept(events, Answer::Recorded)

@@ -258,6 +258,37 @@ pub struct CirclePublished {
     pub circle: CircleName,
     /// Exactly what it holds.
     pub manifest: Digest,
+    /// The refs that moved, all at once; none where it holds bundles.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub refs: Vec<PublishedRef>,
+    /// The check that passed before they moved, where the charter has one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub check: Option<Run>,
+}
+
+/// A ref that publishing moved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublishedRef {
+    /// Its full name.
+    #[serde(rename = "ref")]
+    pub name: String,
+    /// Where it was; nowhere where publishing made it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub from: Option<Digest>,
+    /// Where it was left.
+    pub to: Digest,
+    /// The merge commits between the two that the server made, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub merges: Vec<PublishedMerge>,
+}
+
+/// A merge commit that the server made to publish a version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublishedMerge {
+    /// Its id.
+    pub commit: Digest,
+    /// The version that it merged.
+    pub version: VersionRef,
 }
 
 /// What the circle holds couldn't be published; it is open again.
@@ -269,6 +300,9 @@ pub struct CircleReopened {
     pub because: String,
     /// The proposals whose producers owe a new version.
     pub owing: Vec<ProposalName>,
+    /// The check that didn't pass, where that is why.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub check: Option<Run>,
 }
 
 /// A person had another member review in a reviewer's place.

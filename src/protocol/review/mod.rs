@@ -35,8 +35,8 @@ pub use command::{
 pub use event::{
     Approved, CheckReported, CircleCompleted, CirclePublished, CircleReopened, Closing, CompletedEntry,
     Confirmed, Conflict, CountedApproval, DeliverableDropped, DissentCalled, NAMED_MAX, Noted, Objected,
-    ObjectionClosed, ObjectionsRead, PhaseClosed, Proposed, ReviewerExcused, ReviewerReplaced, Run,
-    TargetMoved, Undone, VersionRead, Withdrawn,
+    ObjectionClosed, ObjectionsRead, PhaseClosed, Proposed, PublishedMerge, PublishedRef, ReviewerExcused,
+    ReviewerReplaced, Run, TargetMoved, Undone, VersionRead, Withdrawn,
 };
 pub(super) use phase::{close_phase, drop_deliverable};
 pub use read::{last_read, read_before, read_last};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{CircleCompleted, Closing, Objected, Run};
+use super::event::{CircleCompleted, Closing, Objected, PublishedRef, Run};
 use super::target::Said;
 use crate::protocol::artifact::{Artifact, Identity, Place, RepoPath};
 use crate::protocol::charter::{Charter, Limits, MemberKind, Phase};
@@ -74,6 +74,14 @@ pub struct Circle {
     pub dissent: Option<Digest>,
     /// What it was completed with, once it was.
     pub completed: Option<CircleCompleted>,
+    /// When; from then on it is being published, until it is.
+    pub completed_at: Option<Time>,
+    /// The refs that publishing it moved.
+    pub published: Vec<PublishedRef>,
+    /// Why it couldn't be published, from when it opened again until it is complete again.
+    pub unpublished: Option<String>,
+    /// What last came of the check on what was to be published.
+    pub publish_check: Option<Run>,
     /// When a version, a vote, a resolve, a confirmation or a decision last moved it.
     pub progress_at: Time,
     /// The proposals that are not yet accepted; kept so that nobody scans all of them.
@@ -637,6 +645,10 @@ impl Circle {
             decided: 0,
             dissent: None,
             completed: None,
+            completed_at: None,
+            published: Vec::new(),
+            unpublished: None,
+            publish_check: None,
             progress_at: at,
         }
     }

@@ -1,0 +1,115 @@
+//! Refs that stand where the server did not leave them: each is put before a person once, who says where it belongs.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Cause, Escalated, EscalationClosed, Escalations};
+use crate::protocol::answer::Answer;
+use crate::protocol::event::Event;
+use crate::protocol::name::{Digest, EscalationId};
+use crate::protocol::team::{Decision, Effect, Team};
+
+/// Refs of which one report opens escalations; further ones follow once these are decided.
+const OPENED_MAX: usize = 16;
+
+/// How a ref was moved without the server.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct MovedRef {
+    /// Its full name.
+    #[serde(rename = "ref")]
+    pub name: String,
+    /// Where the server left it; nowhere where it should not be there.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub from: Option<Digest>,
+    /// Where it is; nowhere where it is gone.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub to: Option<Digest>,
+}
+
+/// A ref was put back by a person's decision, or that was tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefPutBack {
+    /// The escalation by which it was decided.
+    pub escalation: EscalationId,
+    /// The ref's full name.
+    #[serde(rename = "ref")]
+    pub name: String,
+    /// Why it stands as it stood; nothing where it was put back.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub because: Option<String>,
+}
+
+/// The server's report of every guarded ref that stands where it did not leave it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportMoved {
+    /// They.
+    pub moved: Vec<MovedRef>,
+}
+
+/// The server's report that it put a ref back, or that it can't.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportPutBack {
+    /// The escalation by which it was decided.
+    pub escalation: EscalationId,
+    /// Why it stands as it stood; nothing where it was put back.
+    pub because: Option<String>,
+}
+
+impl MovedRef {
+    fn told(&self) -> String {
+        let place = |at: &Option<Digest>| at.as_ref().map_or("nowhere".to_owned(), ToString::to_string);
+        let (from, to) = (place(&self.from), place(&self.to));
+        format!("{} moved without the server, from {from} to {to}", self.name)
+    }
+}
+
+/// Opens an escalation for each ref that moved since the last report, and closes those of refs that are back or
+/// moved on.
+pub(in crate::protocol) fn report_moved(team: &Team, report: &ReportMoved) -> Decision {
+    let known = team.escalations();
+    let being_put_back =
+        |moved: &MovedRef| known.to_put_back().any(|one| one.opened.moved.as_ref() == Some(moved));
+    let mut events: Vec<Event> = Vec::new();
+    for open in known.open().filter(|open| open.opened.cause == Cause::MovedRef) {
+        let same = |moved: &MovedRef| open.opened.moved.as_ref() == Some(moved);
+        if !report.moved.iter().any(same) {
+            let moved_on = report.moved.iter().any(|moved| moved.name == open.opened.subject);
+            let reason = if moved_on { "the ref was moved on" } else { "the ref is where it belongs" };
+            let (id, reason) = (open.opened.id, reason.to_owned());
+            events.push(EscalationClosed { id, by: None, decision: None, reason }.into());
+        }
+    }
+    let is_open = |moved: &MovedRef| known.open().any(|open| open.opened.moved.as_ref() == Some(moved));
+    let new = report.moved.iter().filter(|moved| !is_open(moved) && !being_put_back(moved));
+    for (id, moved) in (known.next_id().0..).zip(new.take(OPENED_MAX)) {
+        let escalated = Escalated {
+            id: EscalationId(id),
+            moved: Some(moved.clone()),
+            ..Escalated::new(Cause::MovedRef, moved.name.clone(), moved.told())
+        };
+        events.push(escalated.into());
+    }
+    Decision::accept(events, Answer::Recorded)
+}
+
+/// Records that a ref was put back; once.
+pub(in crate::protocol) fn report_put_back(team: &Team, report: &ReportPutBack) -> Decision {
+    let mut owed = team.escalations().to_put_back().filter(|one| one.opened.id == report.escalation);
+    let done = owed.next().map(|escalation| RefPutBack {
+        escalation: report.escalation,
+        name: escalation.opened.subject.clone(),
+        because: report.because.clone(),
+    });
+    Decision::accept(done.map(Event::from).into_iter().collect(), Answer::Recorded)
+}
+
+/// The refs that the server is to put back.
+pub(in crate::protocol) fn owed(known: &Escalations) -> impl Iterator<Item = Effect> + '_ {
+    known.to_put_back().map(|one| Effect::PutBack { escalation: one.opened.id })
+}
+
+/// Whether nothing is published to that ref, because a person has yet to say where it belongs, or it is yet to be
+/// put there.
+pub(in crate::protocol) fn holds(known: &Escalations, target: &str) -> bool {
+    known.open_on(Cause::MovedRef, target).is_some()
+        || known.to_put_back().any(|one| one.opened.subject == target)
+}

@@ -1,0 +1,267 @@
+//! Publishing to the guarded repository: what a completed circle holds is merged onto its targets, checked, and all
+//! refs move at once.
+//!
+//! ```text
+//!   the log ──► effect (core) ──► coordinator ──► Git ──┬─► artifact: merge, at a desk
+//!                    ▲                                  ├─► check: the charter's command, in a folder of its own
+//!                    └────────── report ◄───────────────┴─► artifact: one transaction, with its record
+//! ```
+//!
+//! Each step may be cut off. Before the transaction nothing moved, and all is done again; after it the record in the
+//! repository says what moved, and is reported.
+
+mod check;
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::Mutex as TurnMutex;
+
+use crate::artifact::merge::{MergeOutcome, Merged, Merging, Part};
+use crate::artifact::publishing::{Moving, Record};
+use crate::artifact::repository::Repository;
+use crate::artifact::{Failure, TeamArtifacts};
+use crate::coordinator::{Publication, Published, PublishedVersion, Publisher};
+use crate::home::Home;
+use crate::protocol::artifact::RepoPath;
+use crate::protocol::charter::PublishHow;
+use crate::protocol::escalation::MovedRef;
+use crate::protocol::name::{Digest, ProposalName, TeamName};
+use crate::protocol::review::{PublishFailure, PublishedMerge, PublishedRef, Run};
+
+/// How often a target may move while a circle is being merged onto it, before that counts as a fault.
+const TRIES_MAX: usize = 8;
+
+/// Paths of a conflict that are named in a sentence.
+const PATHS_NAMED_MAX: usize = 5;
+
+/// Publishes to the teams' guarded repositories.
+#[derive(Debug)]
+pub struct Git {
+    artifacts: TeamArtifacts,
+    home: Home,
+    /// A team's circles are published one after the other: what was checked is what the next is merged onto.
+    turns: Mutex<BTreeMap<TeamName, Arc<TurnMutex<()>>>>,
+}
+
+/// What one target comes to hold.
+struct Landing<'a> {
+    target: &'a str,
+    from: Option<Digest>,
+    merged: Merged,
+    proposals: Vec<ProposalName>,
+}
+
+impl Git {
+    /// For the home's teams, whose artifacts are opened later.
+    pub fn of(home: &Home, artifacts: &TeamArtifacts) -> Self {
+        Self { artifacts: artifacts.clone(), home: home.clone(), turns: Mutex::default() }
+    }
+
+    /// Waits until a team's artifacts are open.
+    pub async fn opened(&self, team: &TeamName) {
+        self.artifacts.opened(team).await;
+    }
+
+    async fn published(&self, publication: &Publication) -> Result<Published, Failure> {
+        let artifacts = self.artifacts.opened(&publication.team).await;
+        let repository = artifacts.repository()?;
+        let turn = self.turn(&publication.team);
+        let _turn = turn.lock().await;
+        let mut passed: Option<(Vec<Digest>, Option<Run>)> = None;
+        for _ in 0..TRIES_MAX {
+            if let Some(record) = repository.record(&publication.manifest).await? {
+                if repository.finish(&record).await? == Moving::Refused {
+                    continue;
+                }
+                let Record { refs, check, .. } = record;
+                return Ok(Published { failure: None, refs, check });
+            }
+            let landings = match merge_all(repository, publication).await? {
+                Ok(landings) => landings,
+                Err(failure) => return Ok(failed(failure, None)),
+            };
+            let trees: Vec<Digest> = landings.iter().map(|landing| landing.merged.tree.clone()).collect();
+            // A target that moved to the same trees need not be checked again.
+            let known = passed.take().filter(|(known, _)| *known == trees);
+            let check = match known {
+                Some((_, check)) => check,
+                None => match self.check(repository, publication, &landings).await? {
+                    Ok(check) => check,
+                    Err((failure, check)) => return Ok(failed(failure, Some(check))),
+                },
+            };
+            let record = Record {
+                manifest: publication.manifest.clone(),
+                refs: landings.into_iter().map(moved).collect(),
+                check: check.clone(),
+            };
+            cut("before-move");
+            if repository.publish(&record).await? == Moving::Done {
+                cut("after-move");
+                let Record { refs, check, .. } = record;
+                return Ok(Published { failure: None, refs, check });
+            }
+            passed = Some((trees, check));
+        }
+        let what = format!("a target of {} moved {TRIES_MAX} times meanwhile", publication.circle);
+        Err(Failure::Fault(crate::artifact::Fault::Unsteady { what }))
+    }
+
+    /// Runs the charter's check on what each target would hold. Nothing but an exit of 0 in time is a pass.
+    async fn check(
+        &self,
+        repository: &Repository,
+        publication: &Publication,
+        landings: &[Landing<'_>],
+    ) -> Result<Result<Option<Run>, (PublishFailure, Run)>, Failure> {
+        let Some(line) = &publication.settings.check else { return Ok(Ok(None)) };
+        let mut last = None;
+        for landing in landings {
+            let folder = self.home.team_home(&publication.team).join("artifacts").join("check");
+            let about = check::About {
+                line,
+                time_max: publication.settings.check_timeout,
+                team: &publication.team,
+                circle: &publication.circle,
+                target: landing.target,
+            };
+            let checked = check::run(repository, &landing.merged.to, &folder, &about).await?;
+            if let Some(because) = checked.because {
+                let because = format!("the check \"{line}\" on {} {because}", landing.target);
+                let owing = landing.proposals.clone();
+                return Ok(Err((PublishFailure { because, owing }, checked.run)));
+            }
+            last = Some(checked.run);
+        }
+        Ok(Ok(last))
+    }
+
+    fn turn(&self, team: &TeamName) -> Arc<TurnMutex<()>> {
+        let mut turns = self.turns.lock().expect("nothing panics while it holds this lock");
+        turns.entry(team.clone()).or_default().clone()
+    }
+}
+
+impl Publisher for Git {
+    fn publish<'a>(
+        &'a self,
+        publication: &'a Publication,
+    ) -> Pin<Box<dyn Future<Output = Result<Published, String>> + Send + 'a>> {
+        Box::pin(async move { self.published(publication).await.map_err(|failure| failure.to_string()) })
+    }
+
+    fn put_back<'a>(
+        &'a self,
+        team: &'a TeamName,
+        moved: &'a MovedRef,
+    ) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>> {
+        Box::pin(async move {
+            let artifacts = self.artifacts.opened(team).await;
+            let repository = artifacts.repository().map_err(|failure| failure.to_string())?;
+            match repository.put_back(moved).await {
+                Ok(Moving::Done) => Ok(()),
+                Ok(Moving::Refused) => Err("it was moved on meanwhile".to_owned()),
+                Err(failure) => Err(failure.to_string()),
+            }
+        })
+    }
+}
+
+fn failed(failure: PublishFailure, check: Option<Run>) -> Published {
+    Published { failure: Some(failure), refs: Vec::new(), check }
+}
+
+/// Merges each target's versions onto it, in the circle's order; or says whose version is in the way.
+async fn merge_all<'a>(
+    repository: &Repository,
+    publication: &'a Publication,
+) -> Result<Result<Vec<Landing<'a>>, PublishFailure>, Failure> {
+    let mut landings = Vec::new();
+    let mut targets: Vec<&str> = Vec::new();
+    for version in &publication.versions {
+        if !targets.contains(&version.target.as_str()) {
+            targets.push(&version.target);
+        }
+    }
+    for target in targets {
+        let versions: Vec<&PublishedVersion> =
+            publication.versions.iter().filter(|version| version.target == target).collect();
+        let parts: Vec<Part> = versions.iter().map(|version| part(publication, version)).collect();
+        let from = repository.tip(target).await?;
+        let merging = Merging {
+            tip: from.as_ref(),
+            parts: &parts,
+            forward_only: publication.settings.how == PublishHow::FastForward,
+            at: publication.at,
+        };
+        let at = from.as_ref().map_or("nowhere".to_owned(), |tip| tip.as_str()[..12].to_owned());
+        let (reference, what) = match repository.merge(merging).await? {
+            MergeOutcome::Merged(merged) => {
+                let proposals = versions.iter().map(|version| version.reference.proposal.clone()).collect();
+                landings.push(Landing { target, from, merged, proposals });
+                continue;
+            }
+            MergeOutcome::Conflict { reference, paths, count } => {
+                let what =
+                    format!("does not merge into {target} at {at}: conflict in {}", named(&paths, count));
+                (reference, what)
+            }
+            MergeOutcome::NotForward { reference } => {
+                let what = format!("does not follow {target} at {at}, which moves by fast-forward alone");
+                (reference, what)
+            }
+        };
+        let because = format!("{reference} {what}");
+        return Ok(Err(PublishFailure { because, owing: vec![reference.proposal] }));
+    }
+    Ok(Ok(landings))
+}
+
+fn part(publication: &Publication, version: &PublishedVersion) -> Part {
+    let mut trailers = vec![
+        format!("Countersign-Proposal: {}", version.reference),
+        format!("Countersign-Circle: {}", publication.circle),
+    ];
+    trailers.extend(version.approvals.iter().map(|approval| {
+        let key = if approval.overruled { "Overruled" } else { "Approved-by" };
+        format!("{key}: {} ({})", approval.by, approval.lens)
+    }));
+    Part {
+        reference: version.reference.clone(),
+        commit: version.commit.clone(),
+        summary: version.summary.clone(),
+        trailers,
+    }
+}
+
+fn named(paths: &[RepoPath], count: usize) -> String {
+    let some: Vec<String> = paths.iter().take(PATHS_NAMED_MAX).map(ToString::to_string).collect();
+    match count.saturating_sub(some.len()) {
+        0 => some.join(", "),
+        more => format!("{} and {more} more", some.join(", ")),
+    }
+}
+
+fn moved(landing: Landing<'_>) -> PublishedRef {
+    let Landing { target, from, merged, .. } = landing;
+    let merges = merged.merges.into_iter();
+    PublishedRef {
+        name: target.to_owned(),
+        from,
+        to: merged.to,
+        merges: merges.map(|made| PublishedMerge { commit: made.commit, version: made.reference }).collect(),
+    }
+}
+
+/// Where a test has the server die: a build for tests ends here, by the name in its environment.
+fn cut(here: &str) {
+    #[cfg(debug_assertions)]
+    if std::env::var_os("COUNTERSIGN_CUT").is_some_and(|named| named == here) {
+        std::process::abort();
+    }
+    #[cfg(not(debug_assertions))]
+    let _ = here;
+}
