@@ -106,8 +106,11 @@ pub fn of(judge: &CelJudge, charter: &str, steps: &[Step], name: &str, because: 
             if let (Command::Propose(propose), Ok(_)) = (&command, &decided.outcome) {
                 files.insert(propose.proposal.clone(), touched(propose));
             }
-            if let Some(line) = known.next().filter(|_| open) {
-                script.outcomes.push((line, codes(&decided)));
+            let codes = codes(&decided);
+            // What is unchanged touches nothing in a play, and so nothing that others own.
+            let told = !["UNCHANGED_PROPOSAL", "OUTSIDE_OWNERSHIP"].iter().all(|code| codes.contains(code));
+            if let Some(line) = known.next().filter(|_| open && told) {
+                script.outcomes.push((line, codes));
             }
         }
     }
