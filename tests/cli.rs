@@ -7,6 +7,7 @@ mod charters;
 #[path = "cli/home.rs"]
 mod home;
 #[path = "support/place.rs"]
+#[allow(dead_code)] // It is shared with the tests of the door.
 mod place;
 #[path = "cli/rules.rs"]
 mod rules;

@@ -40,7 +40,7 @@ pub use clock::{Clock, HandClock, SystemClock};
 pub use counts::Counts;
 pub use notifier::{Failing, Notice, Notifier, Silent};
 pub use presence::{Presence, Wake, WakeOutcome};
-pub use publisher::{Publication, Published, PublishedVersion, Publisher, Unpublishing};
+pub use publisher::{AtOnce, Publication, Published, PublishedVersion, Publisher, Unpublishing};
 pub use team::{Done, Refusal, RequestKey, TeamHandle};
 
 use crate::protocol::charter::Charter;

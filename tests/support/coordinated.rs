@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use countersign::coordinator::{Clock, Coordinator, HandClock, Refusal, RequestKey, Silent, TeamHandle};
+use countersign::coordinator::{
+    AtOnce, Clock, Coordinator, HandClock, Refusal, RequestKey, Silent, TeamHandle,
+};
 use countersign::judge::{CelJudge, CelRulebook, own};
 use countersign::protocol::artifact::{
     Artifact, ArtifactFacts, ArtifactKind, FoundSecret, Identity, RepoPath,
@@ -26,7 +28,6 @@ use super::play::{
     Act, Files, Proposing, Ran, Refusal as Shown, Seen, Stage, Standing, candidate_file, charter_text,
     own_rules,
 };
-use super::publisher::AtOnce;
 
 /// When every play begins.
 pub fn opening() -> Time {
