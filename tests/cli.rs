@@ -9,6 +9,7 @@ mod home;
 #[path = "cli/hooks.rs"]
 mod hooks;
 #[path = "support/place.rs"]
+#[allow(dead_code)] // It is shared with the tests of the door.
 mod place;
 #[path = "cli/room.rs"]
 mod room;

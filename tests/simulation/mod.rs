@@ -17,8 +17,6 @@ mod dice;
 mod faults;
 mod history;
 mod oracle;
-#[path = "../support/publisher.rs"]
-mod publisher;
 mod room;
 mod script;
 mod served;

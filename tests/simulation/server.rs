@@ -4,7 +4,9 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use countersign::coordinator::{Clock, Coordinator, Done, HandClock, Refusal, RequestKey, TeamHandle};
+use countersign::coordinator::{
+    AtOnce, Clock, Coordinator, Done, HandClock, Refusal, RequestKey, TeamHandle,
+};
 use countersign::home::Home;
 use countersign::judge::CelRulebook;
 use countersign::protocol::name::{Actor, Digest, MemberName, Seq, TeamName};
@@ -18,7 +20,6 @@ use tokio::runtime::Runtime;
 
 use super::faults::{Doubtful, Mishap, Plan, Unreliable};
 use super::oracle::Broken;
-use super::publisher::AtOnce;
 use super::step::Comeback;
 
 /// How often a server that has something to do is asked whether it is done.

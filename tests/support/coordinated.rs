@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use countersign::coordinator::{
-    Arming, Clock, Coordinator, Done, HandClock, Listening, Narrowed, Presence, Refusal, RequestKey, Said,
-    Silent, TeamHandle, Turned, Waking,
+    Arming, AtOnce, Clock, Coordinator, Done, HandClock, Listening, Narrowed, Presence, Refusal, RequestKey,
+    Said, Silent, TeamHandle, Turned, Waking,
 };
 use countersign::judge::{CelJudge, CelRulebook, own};
 use countersign::protocol::artifact::{
@@ -33,7 +33,6 @@ use super::play::{
     Act, Files, Proposing, Ran, Refusal as Shown, Seen, Stage, Standing, candidate_file, charter_text,
     own_rules,
 };
-use super::publisher::AtOnce;
 
 /// When every play begins.
 pub fn opening() -> Time {

@@ -4,6 +4,5 @@
 
 pub mod coordinated;
 pub mod play;
-pub mod publisher;
 pub mod screen;
 pub mod served;
