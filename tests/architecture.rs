@@ -123,6 +123,7 @@ const LONG_FILES: &[(&str, &str)] = &[
 /// Places that wait by the clock because nothing gives them an event to wait for.
 const SLEEPS: &[(&str, &str)] = &[
     ("src/coordinator/clock.rs", "it is the clock by which deadlines are waited for"),
+    ("src/cli/listen.rs", "a server that is away gives no event when it is back"),
     (
         "src/cli/demo/stage.rs",
         "it waits a real cooldown out, and asks for the file by which a server tells that it is ready",

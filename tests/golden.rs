@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use countersign::coordinator::{Coordinator, HandClock};
 use countersign::judge::{CelJudge, CelRulebook};
+use countersign::protocol::delivery::Woken;
 use countersign::protocol::escalation::EscalationSent;
 use countersign::protocol::name::{Actor, MemberName, Seq, TeamName};
 use countersign::protocol::recovery::{Patch, RecoveryFired};
@@ -45,6 +46,8 @@ const PLAYS: &[&str] = &[
     "escalation/asked-by-a-member",
     "escalation/excused",
     "escalation/replaced",
+    "listen/half-a-deadline",
+    "listen/owed-again",
     "phases/closed-with-work-open",
     "phases/dropped",
     "requests/of-every-kind",
@@ -57,6 +60,9 @@ const PLAYS: &[&str] = &[
 /// Events that no play has, because only a disk, a network or a log from before a rule brings them: they
 /// follow the log of this play, as far as its circle's completion.
 const BY_HAND: (&str, &str) = ("by-hand", "escalation/asked-by-a-member");
+
+/// A wake that was recorded and that nobody took follows the log of this play.
+const WAKE_BY_HAND: (&str, &str) = ("wake-by-hand", "listen/owed-again");
 
 /// One golden log.
 struct Golden {
@@ -249,13 +255,30 @@ fn by_hand() -> Golden {
         }
         .into(),
     ];
-    let at = rows[completed].at;
+    follow(&mut rows, more);
+    linked(team, rows)
+}
+
+/// A wake as no server records it any longer, after a log of one who listened.
+fn wake_by_hand() -> Golden {
+    let Golden { team, rows } = played(WAKE_BY_HAND.1);
+    let mut rows: Vec<Row> = rows.into_iter().map(|(row, _)| row).collect();
+    let taken = rows.iter().rposition(|row| row.kind == "delivered").unwrap();
+    rows.truncate(taken + 1);
+    let (member, wake) = ("arch".parse().unwrap(), "w1".parse().unwrap());
+    let woken = Woken { member, wake, obligations: vec!["review:parser@1".to_owned()] };
+    follow(&mut rows, [woken.into()]);
+    linked(team, rows)
+}
+
+/// Puts events behind a log, as the server's.
+fn follow(rows: &mut Vec<Row>, more: impl IntoIterator<Item = Event>) {
+    let at = rows.last().unwrap().at;
     for event in more {
         let seq = Seq(rows.len() as u64 + 1);
         let (kind, schema, body) = (event.kind().into(), event.schema(), event.encode());
         rows.push(Row { seq, at, actor: Actor::Server, kind, schema, body, request: None });
     }
-    linked(team, rows)
 }
 
 /// Writes a file that isn't there yet.
@@ -276,7 +299,7 @@ fn head_line(name: &str, tail: &Tail) -> String {
 
 #[test]
 fn every_play_that_is_named_has_its_golden_log() {
-    let sources = PLAYS.iter().copied().chain([BY_HAND.0]);
+    let sources = PLAYS.iter().copied().chain([BY_HAND.0, WAKE_BY_HAND.0]);
     for source in sources {
         let name = format!("{RELEASE}/{}", source.replace('/', "-"));
         let path = folder().join(format!("{name}.jsonl"));
@@ -288,7 +311,11 @@ fn every_play_that_is_named_has_its_golden_log() {
             "{} is missing; a new one is added by: UPDATE=1 cargo test --test golden",
             path.display()
         );
-        let golden = if source == BY_HAND.0 { by_hand() } else { played(source) };
+        let golden = match source {
+            _ if source == BY_HAND.0 => by_hand(),
+            _ if source == WAKE_BY_HAND.0 => wake_by_hand(),
+            _ => played(source),
+        };
         let lines: Vec<String> =
             golden.rows.iter().map(|(row, link)| line(&golden.team, row, link) + "\n").collect();
         add(&path, &lines.concat());

@@ -181,8 +181,10 @@ fn described(escalation: &Escalation, fence: &Fence) -> String {
     for waiting in &escalation.waiting_on {
         let since =
             waiting.since.as_ref().map_or_else(String::new, |since| format!(" since {}", time_of(since)));
+        let hears =
+            words::hears(waiting, words::now()).map_or_else(String::new, |hears| format!(" ({hears})"));
         out.push_str(&format!(
-            "  waits for {}: {}{since}\n",
+            "  waits for {}: {}{since}{hears}\n",
             visible(&waiting.member),
             visible(&waiting.kind)
         ));

@@ -227,8 +227,8 @@ Refused with UNKNOWN_SUBJECT.")]
   countersign listen --timeout 20m --for parser
   countersign listen --exec 'claude -p \"$(cat)\"'
 
-Exit codes: 0 something is owed, 3 the server stayed away, 4 nothing came in time, 6 another listener
-of the member took over. Refused with NOT_A_WATCHER, MALFORMED.")]
+Exit codes: 0 something is owed, 3 the server stayed away, 4 nothing came in time, 6 another
+listener of the member took over. Refused with NOT_A_WATCHER, MALFORMED.")]
     Listen(listen::Listen),
 
     #[command(after_help = "Example:

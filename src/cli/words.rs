@@ -47,6 +47,16 @@ pub fn woke(woke: &[proto::Wake], now: Time) -> String {
     out
 }
 
+/// Whether a wake reaches one on whom something waits, where that was said.
+pub fn hears(waiting: &proto::Waiting, now: Time) -> Option<String> {
+    let presence = waiting.presence();
+    if presence == proto::Presence::Unspecified {
+        return None;
+    }
+    let since = waiting.present_since.as_ref().map(|since| format!(" for {}", ago(time_of(since), now)));
+    Some(format!("{}{}", json::presence_name(presence), since.unwrap_or_default()))
+}
+
 /// What rules that refuse nothing say of it.
 pub fn called_out(said: &[String]) -> String {
     said.iter().map(|said| format!("called out {}\n", visible(said))).collect()

@@ -138,25 +138,23 @@ impl Coordinator {
 }
 
 impl Listening {
-    /// What it hears next; nothing once a wake was taken, unless it stays.
+    /// What it hears next; nothing once a wake was taken, unless it stays. Let go while it waits, it has missed
+    /// nothing.
     pub async fn next(&mut self) -> Option<Result<Said, Turned>> {
         loop {
-            let next = match std::mem::replace(&mut self.phase, Phase::Over) {
+            let said = match &self.phase {
                 Phase::Over => return None,
                 Phase::Rung => self.look().await,
-                Phase::Blocked(again_at) => self.wait(again_at).await,
-                Phase::Sent(waking, again_at, within) => {
-                    self.wait_until_taken(waking, again_at, within).await
-                }
+                Phase::Blocked(again_at) => self.wait(*again_at).await,
+                Phase::Sent(_, again_at, within) => self.wait_until_taken(*again_at, *within).await,
             };
-            match next {
-                Ok((phase, said)) => {
-                    self.phase = phase;
-                    if let Some(said) = said {
-                        return Some(Ok(said));
-                    }
+            match said {
+                Ok(None) => {}
+                Ok(Some(said)) => return Some(Ok(said)),
+                Err(turned) => {
+                    self.phase = Phase::Over;
+                    return Some(Err(turned));
                 }
-                Err(turned) => return Some(Err(turned)),
             }
         }
     }
@@ -169,7 +167,7 @@ impl Listening {
     }
 
     /// Looks whether something is owed that was not shown, by what is stored.
-    async fn look(&mut self) -> Result<(Phase, Option<Said>), Turned> {
+    async fn look(&mut self) -> Result<Option<Said>, Turned> {
         let handle = self.handle()?;
         let own = self.ear.own();
         let judge = handle.judge();
@@ -185,12 +183,14 @@ impl Listening {
             if self.arming.watch { self.events(watched, seq).await? } else { (Vec::new(), None) };
         if due.fresh.is_empty() && events.is_empty() {
             let armed = !std::mem::replace(&mut self.armed, true);
-            return Ok((Phase::Blocked(due.again_at), armed.then_some(Said::Armed { seq })));
+            self.phase = Phase::Blocked(due.again_at);
+            return Ok(armed.then_some(Said::Armed { seq }));
         }
         self.ear.woke();
         let waking = Box::new(Waking { due, events, watched, seq });
         let again_at = self.hearing.now() + TAKEN_WITHIN;
-        Ok((Phase::Sent(waking.clone(), again_at, TAKEN_WITHIN), Some(Said::Woken(waking))))
+        self.phase = Phase::Sent(waking.clone(), again_at, TAKEN_WITHIN);
+        Ok(Some(Said::Woken(waking)))
     }
 
     /// What others did since it was last shown, and up to where that is.
@@ -223,44 +223,41 @@ impl Listening {
         Ok((rows, Some(last)))
     }
 
-    async fn wait(&mut self, again_at: Option<Time>) -> Result<(Phase, Option<Said>), Turned> {
+    async fn wait(&mut self, again_at: Option<Time>) -> Result<Option<Said>, Turned> {
         let heed = match again_at {
             None => self.ear.heed().await,
             Some(at) => tokio::select! {
                 heed = self.ear.heed() => heed,
-                () = self.hearing.wait_until(at) => return Ok((Phase::Rung, None)),
+                () = self.hearing.wait_until(at) => Heed { poked: true, ..Heed::default() },
             },
         };
-        let own = still(heed.clone())?;
-        let phase = if heed.poked { Phase::Rung } else { Phase::Blocked(again_at) };
-        Ok((phase, own.map(Said::Own)))
+        if heed.poked {
+            self.phase = Phase::Rung;
+        }
+        Ok(still(heed)?.map(Said::Own))
     }
 
-    async fn wait_until_taken(
-        &mut self,
-        waking: Box<Waking>,
-        again_at: Time,
-        within: Span,
-    ) -> Result<(Phase, Option<Said>), Turned> {
+    async fn wait_until_taken(&mut self, again_at: Time, within: Span) -> Result<Option<Said>, Turned> {
         let heed = tokio::select! {
-            heed = self.ear.heed() => heed,
-            () = self.hearing.wait_until(again_at) => {
-                let within = Span((within.0 * 2).min(TAKEN_WITHIN_MAX.0));
-                let again_at = self.hearing.now() + within;
-                return Ok((Phase::Sent(waking.clone(), again_at, within), Some(Said::Woken(waking))));
-            }
+            heed = self.ear.heed() => Some(heed),
+            () = self.hearing.wait_until(again_at) => None,
         };
-        let (acknowledged, own) = (heed.acknowledged, still(heed)?);
-        let own = own.map(Said::Own);
-        match (acknowledged, self.stays) {
-            (false, _) => Ok((Phase::Sent(waking, again_at, within), own)),
-            (true, false) => Ok((Phase::Over, own)),
-            (true, true) => {
-                self.watched = self.watched.max(waking.watched);
+        let Phase::Sent(waking, again_at, waits) = &mut self.phase else { return Ok(None) };
+        let Some(heed) = heed else {
+            *waits = Span((within.0 * 2).min(TAKEN_WITHIN_MAX.0));
+            *again_at = self.hearing.now() + *waits;
+            return Ok(Some(Said::Woken(waking.clone())));
+        };
+        let (acknowledged, watched) = (heed.acknowledged, waking.watched);
+        let own = still(heed)?.map(Said::Own);
+        if acknowledged {
+            self.phase = if self.stays { Phase::Rung } else { Phase::Over };
+            if self.stays {
+                self.watched = self.watched.max(watched);
                 self.ear.listens();
-                Ok((Phase::Rung, own))
             }
         }
+        Ok(own)
     }
 }
 

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
 
+use super::presence::Presence;
 use crate::protocol::charter::Channel;
 use crate::protocol::escalation::Escalation;
-use crate::protocol::name::{EscalationId, TeamName};
+use crate::protocol::name::{EscalationId, MemberName, TeamName};
 use crate::protocol::time::{Span, Time};
 
 /// How long is waited after a first failure; twice as long after each further one.
@@ -30,6 +31,8 @@ pub struct Notice {
     pub level: u32,
     /// When it is told.
     pub at: Time,
+    /// Whether a wake reaches each on whom it waits, and since when that is so.
+    pub hears: Vec<(MemberName, Presence, Option<Time>)>,
 }
 
 /// Sends news to persons. An error is told in words, and the same is tried again later.

@@ -1,16 +1,19 @@
 //! What the log says the server owes the world, being done.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::notifier::{Notice, Notifier};
+use super::presence::Presence;
 use super::team::{Shared, Submitted};
 use super::{Progress, UNPOISONED};
-use crate::protocol::escalation::ReportSent;
-use crate::protocol::name::{Actor, EscalationId, Seq, TeamName};
+use crate::protocol::escalation::{Escalation, ReportSent};
+use crate::protocol::name::{Actor, EscalationId, MemberName, Seq, TeamName};
 use crate::protocol::review::ReportPublish;
-use crate::protocol::{Command, Effect};
+use crate::protocol::time::Time;
+use crate::protocol::{Command, Effect, Team};
 
 /// Something that is being done to the world. It keeps neither the team's task nor the server.
 pub(super) struct Performing {
@@ -91,6 +94,14 @@ impl Performing {
             escalation: escalation.clone(),
             level,
             at: self.shared.clock.now(),
+            hears: self.hears(&team, escalation),
         })
+    }
+
+    /// Whether a wake reaches each on whom an escalation waits: each once.
+    fn hears(&self, team: &Team, escalation: &Escalation) -> Vec<(MemberName, Presence, Option<Time>)> {
+        let members: BTreeSet<&MemberName> =
+            escalation.opened.waiting_on.iter().map(|waiting| &waiting.member).collect();
+        self.shared.hearing.roster(members.into_iter(), |member| team.deliveries().knows(member))
     }
 }

@@ -79,6 +79,10 @@ fn text(notice: &Notice) -> String {
     if more > 0 {
         out.push_str(&format!("… and {more} more lines\n"));
     }
+    for (member, presence, since) in &notice.hears {
+        let since = since.map_or_else(String::new, |since| format!(" since {since}"));
+        out.push_str(&format!("{member} is {}{since}\n", presence.as_str()));
+    }
     let decisions: Vec<String> = cause.decisions().iter().map(ToString::to_string).collect();
     out.push_str(&format!(
         "answer with one of {}: countersign escalations answer {id} --decide {} --reason TEXT\n",
@@ -107,7 +111,7 @@ mod tests {
         let escalations: &Escalations = team.escalations();
         let escalation = escalations.all().next().expect("it was just opened").clone();
         let team = "atlas".parse().expect("a name");
-        Notice { team, name: "ops".to_owned(), channel, escalation, level, at: Time(0) }
+        Notice { team, name: "ops".to_owned(), channel, escalation, level, at: Time(0), hears: Vec::new() }
     }
 
     pub(super) fn channel() -> Channel {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tonic::{Request, Response, Status};
 
-use super::answer::{Failure, wakes};
+use super::answer::{Failure, presence, wakes};
 use super::call::{Call, answered, request_key};
 use super::shared::Shared;
 use crate::coordinator::TeamHandle;
@@ -97,6 +97,7 @@ async fn list(
     let ((mut escalations, next_page_token), seq): ((Vec<proto::Escalation>, String), _) =
         call.team.read(look).await?;
     show_failing(&call.team, &mut escalations);
+    show_presence(&call.team, open_of(&mut escalations));
     Ok(proto::ListEscalationsResponse { sequence: seq.0, escalations, next_page_token })
 }
 
@@ -117,6 +118,24 @@ pub(super) fn show_failing(team: &TeamHandle, escalations: &mut [proto::Escalati
                 *known = proto::Delivery { channel, level: known.level, sent_at: known.sent_at, ..failed }
             }
             None => escalation.deliveries.push(proto::Delivery { channel, ..failed }),
+        }
+    }
+}
+
+/// Those on whom something waits that is still open.
+pub(super) fn open_of(escalations: &mut [proto::Escalation]) -> impl Iterator<Item = &mut proto::Waiting> {
+    let open = |one: &&mut proto::Escalation| one.state() == proto::EscalationState::Open;
+    escalations.iter_mut().filter(open).flat_map(|one| &mut one.waiting_on)
+}
+
+/// Beside who owes: whether a wake reaches them now.
+pub(super) fn show_presence<'a>(team: &TeamHandle, waiting: impl Iterator<Item = &'a mut proto::Waiting>) {
+    let roster = team.roster();
+    for waiting in waiting {
+        let known = roster.iter().find(|(member, ..)| member.as_str() == waiting.member);
+        if let Some((_, is, since)) = known {
+            waiting.presence = presence(*is).into();
+            waiting.present_since = since.map(timestamp);
         }
     }
 }

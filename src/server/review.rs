@@ -8,7 +8,7 @@ use super::answer::{Failure, wakes};
 use super::call::{Call, TIME_MAX, answered, request_key};
 use super::charter::{adopt_charter, get_charter};
 use super::check::report_check;
-use super::escalation::show_failing;
+use super::escalation::{open_of, show_failing, show_presence};
 use super::facts;
 use super::pin::Pin;
 use super::shared::Shared;
@@ -306,6 +306,8 @@ async fn get_status(
     let look = |team: &Team, now: Time| status::status(team, &*call.team.judge(), now, &call.member);
     let mut status = call.team.read(look).await?.0;
     show_failing(&call.team, &mut status.escalations);
+    let waits = status.waiting.iter_mut().flat_map(|waiting| &mut waiting.waiting_for);
+    show_presence(&call.team, open_of(&mut status.escalations).chain(waits));
     let attempts = call.team.attempts();
     status.attempts = attempts.all().map(attempt).chain(attempts.pushes().map(push)).collect();
     Ok(status)

@@ -77,5 +77,6 @@ pub(super) fn waiting_on(waiting: &WaitingOn) -> proto::Waiting {
         member: waiting.member.to_string(),
         kind: waiting.kind.to_string(),
         since: Some(timestamp(waiting.since)),
+        ..Default::default()
     }
 }

@@ -444,9 +444,7 @@ pub fn obligation(obligation: &proto::Obligation) -> Value {
 
 /// A question put to a person.
 pub fn escalation(escalation: &proto::Escalation) -> Value {
-    let waiting = escalation.waiting_on.iter().map(
-        |waiting| json!({ "member": waiting.member, "kind": waiting.kind, "since": time(waiting.since.as_ref()) }),
-    );
+    let waiting = escalation.waiting_on.iter().map(owing);
     json!({
         "id": escalation.id,
         "cause": escalation.cause,
@@ -464,6 +462,20 @@ pub fn escalation(escalation: &proto::Escalation) -> Value {
     })
 }
 
+/// One on whom something waits, and whether a wake reaches it.
+fn owing(waiting: &proto::Waiting) -> Value {
+    let mut out = json!({
+        "member": waiting.member,
+        "kind": waiting.kind,
+        "since": time(waiting.since.as_ref()),
+    });
+    if waiting.presence() != proto::Presence::Unspecified {
+        out["presence"] = presence_name(waiting.presence()).into();
+        out["present_since"] = time(waiting.present_since.as_ref());
+    }
+    out
+}
+
 /// What became of an escalation at one channel.
 fn delivery(delivery: &proto::Delivery) -> Value {
     json!({
@@ -478,10 +490,7 @@ fn delivery(delivery: &proto::Delivery) -> Value {
 
 /// A member who waits, and for whom.
 pub fn waiting(waiting: &proto::WaitFor) -> Value {
-    let on = waiting
-        .waiting_for
-        .iter()
-        .map(|on| json!({ "member": on.member, "kind": on.kind, "since": time(on.since.as_ref()) }));
+    let on = waiting.waiting_for.iter().map(owing);
     json!({
         "member": waiting.member,
         "circle": waiting.circle,

@@ -4,11 +4,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use countersign::coordinator::{Clock, Coordinator, HandClock, Refusal, RequestKey, TeamHandle};
+use countersign::coordinator::{
+    Arming, Clock, Coordinator, Done, HandClock, Listening, Narrowed, Presence, Refusal, RequestKey, Said,
+    TeamHandle, Turned, Waking,
+};
 use countersign::judge::{CelJudge, CelRulebook, own};
 use countersign::protocol::artifact::{
     Artifact, ArtifactFacts, ArtifactKind, FoundSecret, Identity, RepoPath,
 };
+use countersign::protocol::delivery::Acknowledge;
 use countersign::protocol::escalation::{self, Decision};
 use countersign::protocol::name::{Actor, Digest, Malformed, ProposalName, Seq, VersionRef};
 use countersign::protocol::referee::CalledOut;
@@ -16,7 +20,7 @@ use countersign::protocol::review::{self, NamedPlace, Requirement, Run, requirem
 use countersign::protocol::room;
 use countersign::protocol::time::{Span, Time};
 use countersign::protocol::{
-    Adopt, Answer, Command, Effect, Event, Team, Violation, adoption, charter, secret,
+    Adopt, Answer, Command, Effect, Event, ObligationKind, Team, Violation, adoption, charter, secret,
 };
 use countersign::store::Reader;
 use countersign::store::memory::MemoryStore;
@@ -149,7 +153,11 @@ impl Coordinated {
                 text: text.clone(),
                 evidence: evidence(at, ran)?,
             }),
-            Act::Explain { .. } | Act::CalledOut | Act::TryRule { .. } | Act::Transcript => {
+            Act::Explain { .. }
+            | Act::CalledOut
+            | Act::TryRule { .. }
+            | Act::Listen { .. }
+            | Act::Transcript => {
                 unreachable!("it is no command")
             }
         })
@@ -262,6 +270,9 @@ impl Stage for Coordinated {
             let tried = self.team.peek(|team| requirement::tried(team, &candidate, who.member().unwrap()));
             return Seen::Requirements { lines: tried.iter().map(told).collect() };
         }
+        if let Act::Listen { subjects, kinds, killed } = act {
+            return self.listen(member, subjects, kinds, *killed);
+        }
         let command = match self.command(act) {
             Ok(command) => command,
             Err(malformed) => return refused_as_malformed(&malformed),
@@ -368,6 +379,88 @@ impl Coordinated {
     /// Where its log is kept.
     pub fn store(&self) -> MemoryStore {
         self.store.clone()
+    }
+
+    /// A listener of that member.
+    pub fn arm(&self, member: &str, arming: Arming, stays: bool) -> Listening {
+        self.listening(member, arming, stays).unwrap()
+    }
+
+    /// The same, of a member who perhaps may not.
+    pub fn try_arm(&self, member: &str, arming: Arming) -> Result<(), Turned> {
+        self.listening(member, arming, false).map(drop)
+    }
+
+    fn listening(&self, member: &str, arming: Arming, stays: bool) -> Result<Listening, Turned> {
+        let (coordinator, member) = (self.coordinator.as_ref().unwrap(), member.parse().unwrap());
+        self.runtime.block_on(async {
+            let token = coordinator.issue_token(self.team.name(), &member, true).await.unwrap();
+            coordinator.listen(&token, arming, stays, None)
+        })
+    }
+
+    /// Ends every token of that member.
+    pub fn revoke(&self, member: &str) {
+        let (coordinator, member) = (self.coordinator.as_ref().unwrap(), member.parse().unwrap());
+        self.runtime.block_on(coordinator.revoke_tokens(self.team.name(), &member)).unwrap();
+    }
+
+    /// As a server that ends.
+    pub fn end_listening(&self) {
+        self.coordinator.as_ref().unwrap().end_listening();
+    }
+
+    /// What a listener hears, if it hears anything now.
+    pub fn hear(&self, listening: &mut Listening) -> Option<Result<Said, Turned>> {
+        self.settle();
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                said = listening.next() => said,
+                () = idle() => None,
+            }
+        })
+    }
+
+    /// What a listener hears next, which is to come.
+    pub fn hear_next(&self, listening: &mut Listening) -> Option<Result<Said, Turned>> {
+        self.runtime.block_on(listening.next())
+    }
+
+    /// The member says that it took that wake.
+    pub fn take(&self, member: &str, waking: &Waking) {
+        let obligations = waking.due.owed.iter().map(|owed| owed.id.clone()).collect();
+        let took = Acknowledge { wake: waking.due.wake, obligations, watched: waking.watched };
+        self.runtime.block_on(self.team.acknowledge(&member.parse().unwrap(), took)).unwrap();
+    }
+
+    /// Has a command decided, and says what came of it.
+    pub fn done(&mut self, member: &str, act: &Act) -> Done {
+        let command = self.command(act).unwrap();
+        self.runtime.block_on(self.team.submit(member.parse().unwrap(), command, None)).unwrap()
+    }
+
+    /// Whether a wake reaches that member, and since how many seconds.
+    pub fn presence(&self, member: &str) -> (Presence, Option<i64>) {
+        let found = self.team.roster().into_iter().find(|(name, ..)| name.as_str() == member);
+        let (_, presence, since) = found.unwrap();
+        (presence, since.map(|since| (self.clock.now() - since).0 / 1_000_000))
+    }
+
+    fn listen(&self, member: &str, subjects: &[String], kinds: &[String], killed: bool) -> Seen {
+        let kinds = kinds.iter().map(|kind| ObligationKind::named(kind).unwrap()).collect();
+        let narrowed = Narrowed { subjects: subjects.to_vec(), kinds };
+        let mut listening = self.arm(member, Arming { narrowed, ..Arming::default() }, false);
+        let said = self.runtime.block_on(listening.next()).unwrap().unwrap();
+        let Said::Woken(waking) = said else { return Seen::Heard { woken: None } };
+        if !killed {
+            self.take(member, &waking);
+        }
+        let owed: Vec<_> =
+            waking.due.owed.iter().map(|owed| format!("{} {}", owed.kind, owed.subject)).collect();
+        let fresh = waking.due.owed.iter().filter(|owed| waking.due.fresh.contains(&owed.id));
+        let by = fresh.map(|owed| owed.id.clone()).collect();
+        Seen::Heard { woken: Some((waking.due.wake.to_string(), owed, by)) }
     }
 
     fn called_out(&self) -> Vec<String> {
@@ -575,6 +668,14 @@ pub fn requirement_line(state: &str, name: &str, who: &[String], detail: &str, c
         format!("{state} {name}")
     } else {
         format!("{state} {name}: {detail}; {} can: {command}", who.join(", "))
+    }
+}
+
+/// Long enough for whatever is ready, and for what a thread reads.
+async fn idle() {
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+        tokio::task::spawn_blocking(|| ()).await.unwrap();
     }
 }
 

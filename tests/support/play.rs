@@ -23,7 +23,9 @@
 //! `--file PATH=TEXT` and `--delete PATH` (a fresh text in `src/NAME.rs` where none is given),
 //! `--author EMAIL`, `--co-author EMAIL` and `--empty`; a reference `parser@1` is made exact, unless it
 //! carries digits itself; `confirm implement` confirms what this member last saw in `status`; `called-out` lists
-//! what the log says was called out; `transcript` what was said, with what came of it; `try RULE` tries a candidate of tests/plays/charters/candidates.
+//! what the log says was called out; `transcript` what was said, with what came of it; `listen` takes a wake or is
+//! blocked, and goes away (with `--killed` before it says that the wake was taken); `try RULE` tries a candidate of
+//! tests/plays/charters/candidates.
 //! The rules of the folder that a charter names stand beside it in tests/plays/charters.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -130,6 +132,12 @@ pub enum Act {
         subject: String,
         text: String,
     },
+    Listen {
+        subjects: Vec<String>,
+        kinds: Vec<String>,
+        /// Whether it ends before it says that the wake was taken.
+        killed: bool,
+    },
     Answer {
         escalation: String,
         decision: String,
@@ -160,24 +168,75 @@ pub enum Act {
 /// What a member gets to see.
 #[derive(Clone, Debug)]
 pub enum Seen {
-    Proposed { reference: String, escalated: Vec<String> },
-    Shown { reference: String },
-    Objections { lines: Vec<String> },
-    Approved { reference: String },
-    Raised { id: String, reference: String },
-    Closed { id: String },
-    Withdrawn { flips: u32, flips_left: u32, until: String },
-    Checked { name: String, status: String, reference: String },
-    Confirmed { complete: bool, waiting_for: Vec<String> },
-    Requirements { lines: Vec<String> },
-    CalledOut { lines: Vec<String> },
-    Escalated { id: String },
-    Answered { id: String },
-    Said { id: String, ended: bool, escalation: Option<String>, woke: Vec<String> },
-    Judged { id: String, verdict: String },
-    Transcript { lines: Vec<String> },
-    Adopted { revision: u32 },
-    Refused { violations: Vec<Refusal> },
+    Proposed {
+        reference: String,
+        escalated: Vec<String>,
+    },
+    Shown {
+        reference: String,
+    },
+    Objections {
+        lines: Vec<String>,
+    },
+    Approved {
+        reference: String,
+    },
+    Raised {
+        id: String,
+        reference: String,
+    },
+    Closed {
+        id: String,
+    },
+    Withdrawn {
+        flips: u32,
+        flips_left: u32,
+        until: String,
+    },
+    Checked {
+        name: String,
+        status: String,
+        reference: String,
+    },
+    Confirmed {
+        complete: bool,
+        waiting_for: Vec<String>,
+    },
+    Requirements {
+        lines: Vec<String>,
+    },
+    CalledOut {
+        lines: Vec<String>,
+    },
+    Escalated {
+        id: String,
+    },
+    Answered {
+        id: String,
+    },
+    /// The wake, all that is owed, and what of it woke; nothing where it is blocked.
+    Heard {
+        woken: Option<(String, Vec<String>, Vec<String>)>,
+    },
+    Said {
+        id: String,
+        ended: bool,
+        escalation: Option<String>,
+        woke: Vec<String>,
+    },
+    Judged {
+        id: String,
+        verdict: String,
+    },
+    Transcript {
+        lines: Vec<String>,
+    },
+    Adopted {
+        revision: u32,
+    },
+    Refused {
+        violations: Vec<Refusal>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -540,6 +599,11 @@ impl<S: Stage> Troupe<S> {
                 charter: charter_text(&args.positional()),
                 reason: args.one("reason").unwrap_or_default(),
             },
+            "listen" => Act::Listen {
+                subjects: args.all("for"),
+                kinds: args.all("topic"),
+                killed: args.flag("killed"),
+            },
             "escalate" => Act::Escalate { subject: args.positional(), text: args.positional() },
             "answer" => Act::Answer {
                 escalation: args.positional(),
@@ -624,7 +688,7 @@ struct Args {
 }
 
 impl Args {
-    const FLAGS: [&'static str; 3] = ["mistaken", "empty", "claim"];
+    const FLAGS: [&'static str; 4] = ["mistaken", "empty", "killed", "claim"];
 
     fn of(words: &[String]) -> Self {
         let mut args = Self { verb: words[0].clone(), positional: Vec::new(), options: Vec::new() };

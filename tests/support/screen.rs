@@ -55,6 +55,10 @@ pub(super) fn said(seen: &Seen) -> String {
         Seen::Confirmed { complete: true, .. } => "complete\n".to_owned(),
         Seen::Confirmed { waiting_for, .. } => format!("confirmed, waiting for {}\n", several(waiting_for)),
         Seen::Escalated { id } => format!("{id} before a person\n"),
+        Seen::Heard { woken: None } => "blocked\n".to_owned(),
+        Seen::Heard { woken: Some((wake, owed, by)) } => {
+            format!("{wake}: {}\nwoken by {}\n", several(owed), several(by))
+        }
         Seen::Answered { id } => format!("{id} answered\n"),
         Seen::Said { id, ended, escalation, woke } => {
             let woke = if woke.is_empty() {

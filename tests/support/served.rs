@@ -13,6 +13,8 @@ use countersign::server::{self, Running, operator};
 use countersign::wire::proto::admin_service_client::AdminServiceClient;
 use countersign::wire::proto::artifact_service_client::ArtifactServiceClient;
 use countersign::wire::proto::escalation_service_client::EscalationServiceClient;
+use countersign::wire::proto::listen_response::Said;
+use countersign::wire::proto::listen_service_client::ListenServiceClient;
 use countersign::wire::proto::log_service_client::LogServiceClient;
 use countersign::wire::proto::review_service_client::ReviewServiceClient;
 use countersign::wire::proto::room_service_client::RoomServiceClient;
@@ -244,6 +246,28 @@ impl Served {
                 let message = proto::EscalateRequest { request_id: String::new(), subject, text };
                 Seen::Escalated { id: call!(self.escalations(), escalate, message).escalation }
             }
+            Act::Listen { subjects, kinds, killed } => {
+                let message = proto::ListenRequest { subjects, kinds, ..Default::default() };
+                let mut stream = call!(ListenServiceClient::new(self.channel.clone()), listen, message);
+                let said = self.runtime.block_on(stream.message())?.and_then(|said| said.said);
+                let Some(Said::Waking(waking)) = said else {
+                    drop(stream);
+                    self.hung_up(member, proto::Presence::Listening);
+                    return Ok(Seen::Heard { woken: None });
+                };
+                let proto::Waking { wake, obligations, woke_by, watched, .. } = waking;
+                let owed = obligations.iter().map(|owed| format!("{} {}", owed.kind, owed.subject)).collect();
+                if !killed {
+                    let obligations = obligations.into_iter().map(|owed| owed.id).collect();
+                    let message = proto::AcknowledgeRequest { wake: wake.clone(), obligations, watched };
+                    call!(ListenServiceClient::new(self.channel.clone()), acknowledge, message);
+                }
+                drop(stream);
+                if killed {
+                    self.hung_up(member, proto::Presence::Thinking);
+                }
+                Seen::Heard { woken: Some((wake, owed, woke_by)) }
+            }
             Act::Say { text, to, reply, about, claim, request } => {
                 let message = proto::SayRequest {
                     request_id: uuid_of(&request),
@@ -288,6 +312,19 @@ impl Served {
                 Seen::Answered { id: call!(self.escalations(), answer_escalation, message).escalation }
             }
         })
+    }
+
+    /// Waits until the server knows that a member's stream is gone.
+    fn hung_up(&self, member: &str, was: proto::Presence) {
+        let mut client = ListenServiceClient::new(self.channel.clone());
+        let is_there = |entry: &proto::RosterEntry| entry.name == member && entry.presence() == was;
+        loop {
+            let request = self.request(member, proto::GetRosterRequest::default());
+            let roster = self.runtime.block_on(client.get_roster(request)).unwrap().into_inner();
+            if !roster.members.iter().any(is_there) {
+                return;
+            }
+        }
     }
 
     /// As somebody whom the charter in force still has.

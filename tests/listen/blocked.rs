@@ -1,0 +1,199 @@
+//! A blocked listener: what wakes it, what doesn't, and what the others are told of it.
+
+use countersign::coordinator::{Arming, Listening, Presence, Refusal, Said, Turned, WakeOutcome, Waking};
+use countersign::protocol::name::Seq;
+use countersign::protocol::time::Span;
+
+use crate::support::coordinated::Coordinated;
+use crate::support::play::{Act, Proposing, Stage};
+
+fn proposed() -> Act {
+    let files = [("src/parser.rs".to_owned(), "one\n".to_owned())].into();
+    let touched = ["src/parser.rs".to_owned()].into();
+    Act::Propose(Box::new(Proposing {
+        proposal: "parser".to_owned(),
+        files,
+        touched,
+        ..Proposing::default()
+    }))
+}
+
+fn escalate(text: &str) -> Act {
+    Act::Escalate { subject: "parser".to_owned(), text: text.to_owned() }
+}
+
+fn blocked(stage: &Coordinated, member: &str, stays: bool) -> Listening {
+    let mut listening = stage.arm(member, Arming::default(), stays);
+    assert!(matches!(stage.hear(&mut listening), Some(Ok(Said::Armed { .. }))), "{member} is blocked");
+    listening
+}
+
+fn woken(stage: &Coordinated, listening: &mut Listening) -> Waking {
+    match stage.hear_next(listening) {
+        Some(Ok(Said::Woken(waking))) => *waking,
+        other => panic!("it is not woken: {other:?}"),
+    }
+}
+
+fn woken_by(waking: &Waking) -> Vec<&str> {
+    waking.due.fresh.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn whoever_owes_is_woken_and_the_sender_knows() {
+    let mut stage = Coordinated::with_charter("solo");
+    let mut sec = blocked(&stage, "sec", false);
+    let done = stage.done("app", &proposed());
+    let woke: Vec<_> =
+        done.woke.iter().map(|wake| (wake.member.as_str(), wake.outcome, wake.presence)).collect();
+    assert_eq!(
+        woke,
+        [("arch", WakeOutcome::Stored, Presence::NotJoined), ("sec", WakeOutcome::Woke, Presence::Listening)]
+    );
+    let waking = woken(&stage, &mut sec);
+    assert_eq!((waking.due.wake.to_string().as_str(), woken_by(&waking)), ("w1", vec!["review:parser@1"]));
+    stage.take("sec", &waking);
+    assert!(stage.hear(&mut sec).is_none(), "it was taken, and the listener is over");
+    assert!(stage.hear(&mut blocked(&stage, "sec", false)).is_none(), "once for each thing");
+}
+
+#[test]
+fn a_hundred_events_are_one_wake() {
+    let mut stage = Coordinated::with_charter("solo");
+    let mut dana = blocked(&stage, "dana", true);
+    for _ in 0..100 {
+        stage.done("app", &escalate("who decides?"));
+        let open = stage.standing().escalations;
+        let answer = Act::Answer {
+            escalation: open[0].0.clone(),
+            decision: "dismiss".to_owned(),
+            member: None,
+            reviewer: None,
+            reason: "later".to_owned(),
+        };
+        stage.done("dana", &answer);
+    }
+    stage.done("app", &escalate("who decides now?"));
+    let waking = woken(&stage, &mut dana);
+    assert_eq!(woken_by(&waking), ["decide:e101"]);
+    stage.take("dana", &waking);
+    assert!(stage.hear(&mut dana).is_none(), "there was one wake");
+}
+
+#[test]
+fn ones_own_acts_never_wake_one_and_over_a_lost_connection_neither() {
+    let mut stage = Coordinated::with_charter("solo");
+    stage.done("app", &proposed());
+    let mut dana = blocked(&stage, "dana", false);
+    // The person asks a person: she owes the decision by her own doing.
+    stage.done("dana", &escalate("do I know?"));
+    let Some(Ok(Said::Own(own))) = stage.hear(&mut dana) else { panic!("it is told what is its own") };
+    assert_eq!(own.iter().map(String::as_str).collect::<Vec<_>>(), ["decide:e1"]);
+    assert!(stage.hear(&mut dana).is_none(), "it wakes nobody");
+    stage.restart();
+    let mut again = stage.arm("dana", Arming { own, ..Arming::default() }, false);
+    assert!(matches!(stage.hear(&mut again), Some(Ok(Said::Armed { .. }))), "nor does it after a restart");
+    // Whoever begins to listen is told all that it was never shown.
+    let mut fresh = stage.arm("dana", Arming::default(), false);
+    assert_eq!(woken_by(&woken(&stage, &mut fresh)), ["decide:e1"]);
+}
+
+#[test]
+fn a_second_listener_takes_over_and_nothing_is_half_consumed() {
+    let mut stage = Coordinated::with_charter("solo");
+    let mut first = blocked(&stage, "sec", false);
+    let mut second = stage.arm("sec", Arming::default(), false);
+    assert_eq!(stage.hear(&mut first), Some(Err(Turned::Superseded)));
+    assert_eq!(stage.hear(&mut first), None);
+    drop(first);
+    assert!(matches!(stage.hear(&mut second), Some(Ok(Said::Armed { .. }))));
+    assert_eq!(stage.presence("sec").0, Presence::Listening, "the end of the first is not the second's");
+    stage.done("app", &proposed());
+    assert_eq!(woken_by(&woken(&stage, &mut second)), ["review:parser@1"]);
+}
+
+#[test]
+fn a_wake_that_nobody_takes_comes_again_with_the_same_id() {
+    let mut stage = Coordinated::with_charter("solo");
+    let mut sec = blocked(&stage, "sec", false);
+    stage.done("app", &proposed());
+    let waking = woken(&stage, &mut sec);
+    assert!(stage.hear(&mut sec).is_none());
+    stage.wait(Span::seconds(10));
+    assert_eq!(woken(&stage, &mut sec), waking, "on the same stream");
+    stage.wait(Span::seconds(10));
+    assert!(stage.hear(&mut sec).is_none(), "after twice as long");
+    stage.wait(Span::seconds(10));
+    assert_eq!(woken(&stage, &mut sec), waking);
+    drop(sec);
+    let mut next = stage.arm("sec", Arming::default(), false);
+    assert_eq!(woken(&stage, &mut next).due, waking.due, "on the next one");
+}
+
+#[test]
+fn whoever_ends_or_speaks_for_nobody_is_told() {
+    let mut stage = Coordinated::with_charter("solo");
+    let mut sec = blocked(&stage, "sec", false);
+    stage.revoke("sec");
+    assert_eq!(stage.hear(&mut sec), Some(Err(Turned::Stranger)));
+    let mut arch = blocked(&stage, "arch", false);
+    stage.end_listening();
+    assert_eq!(stage.hear(&mut arch), Some(Err(Turned::Refused(Refusal::Ended))));
+    stage.restart();
+}
+
+#[test]
+fn presence_is_what_was_heard_last() {
+    let mut stage = Coordinated::with_charter("solo");
+    stage.done("app", &proposed());
+    assert_eq!(stage.presence("sec"), (Presence::NotJoined, None));
+    let mut sec = stage.arm("sec", Arming::default(), false);
+    let waking = woken(&stage, &mut sec);
+    assert_eq!(stage.presence("sec"), (Presence::Thinking, Some(0)), "a wake was sent");
+    drop(sec);
+    assert_eq!(stage.presence("sec"), (Presence::ReArming, Some(0)), "and killed before it was taken");
+    stage.wait(Span::seconds(11));
+    assert_eq!(stage.presence("sec"), (Presence::Offline, Some(11)));
+    let mut sec = stage.arm("sec", Arming::default(), false);
+    assert_eq!(woken(&stage, &mut sec), waking);
+    stage.take("sec", &waking);
+    drop(sec);
+    stage.wait(Span::seconds(60));
+    assert_eq!(stage.presence("sec"), (Presence::Thinking, Some(60)));
+    stage.done("sec", &Act::Show { subject: "parser@1".to_owned() });
+    stage.wait(Span::seconds(140));
+    assert_eq!(stage.presence("sec"), (Presence::Deaf, Some(140)), "it spoke, and did not listen again");
+    let listening = blocked(&stage, "sec", false);
+    stage.wait(Span::seconds(5));
+    assert_eq!(stage.presence("sec"), (Presence::Listening, Some(5)));
+    drop(listening);
+    stage.restart();
+    assert_eq!(
+        stage.presence("sec"),
+        (Presence::Offline, None),
+        "nothing of it is stored but what was shown"
+    );
+    assert_eq!(stage.presence("arch"), (Presence::NotJoined, None));
+}
+
+#[test]
+fn whoever_watches_is_woken_by_everything_that_others_do() {
+    let mut stage = Coordinated::with_charter("watched");
+    let watching = || Arming { watch: true, ..Arming::default() };
+    let mut eye = stage.arm("eye", watching(), true);
+    let Some(Ok(Said::Armed { seq })) = stage.hear(&mut eye) else { panic!("it is blocked") };
+    stage.done("app", &proposed());
+    let mut sec = stage.arm("sec", Arming::default(), false);
+    let waking = woken(&stage, &mut sec);
+    stage.take("sec", &waking);
+    let seen = woken(&stage, &mut eye);
+    let kinds: Vec<&str> = seen.events.iter().map(|row| &*row.kind).collect();
+    assert_eq!((kinds, seen.watched >= Some(Seq(seq.0 + 1))), (vec!["proposed"], true));
+    stage.take("eye", &seen);
+    assert!(stage.hear(&mut eye).is_none(), "that something was shown is no news");
+    stage.restart();
+    let mut eye = stage.arm("eye", watching(), true);
+    assert!(matches!(stage.hear(&mut eye), Some(Ok(Said::Armed { .. }))), "it is shown nothing twice");
+    let refused = stage.try_arm("sec", watching());
+    assert!(matches!(refused, Err(Turned::NoWatcher { .. })), "not everybody watches");
+}

@@ -1,0 +1,243 @@
+//! Real listeners, each a process of its own, and a real server that is killed under them.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_countersign");
+
+/// Resident memory that one blocked listener may take, in KiB; a debug build's.
+const LISTENER_KIB_MAX: u64 = 64 * 1024;
+
+struct Home {
+    folder: TempDir,
+    server: Option<Child>,
+}
+
+impl Home {
+    fn with_charter(charter: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("charter.toml"), charter).unwrap();
+        let mut home = Self { folder, server: None };
+        home.run("", &["init", "--charter", "charter.toml"]);
+        home.serve();
+        home
+    }
+
+    fn command(&self, member: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.current_dir(self.folder.path()).args(args).stdin(Stdio::null());
+        for name in ["COUNTERSIGN_HOME", "COUNTERSIGN_ADDR", "COUNTERSIGN_TOKEN_FILE", "COUNTERSIGN_AS"] {
+            command.env_remove(name);
+        }
+        if !member.is_empty() {
+            command.env("COUNTERSIGN_AS", member);
+        }
+        command
+    }
+
+    fn serve(&mut self) {
+        let mut command = self.command("", &["serve", "--listen", "127.0.0.1:0"]);
+        let mut server = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert!(!line.is_empty(), "it says when it is ready");
+        self.server = Some(server);
+    }
+
+    fn kill(&mut self) {
+        let mut server = self.server.take().unwrap();
+        server.kill().unwrap();
+        server.wait().unwrap();
+    }
+
+    fn run(&self, member: &str, args: &[&str]) -> (i32, String) {
+        let output = self.command(member, args).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        (output.status.code().unwrap(), text)
+    }
+
+    fn json(&self, member: &str, args: &[&str]) -> Value {
+        let (_, text) = self.run(member, &[&["--json"], args].concat());
+        serde_json::from_str(text.lines().next().unwrap_or_default()).unwrap_or_else(|_| panic!("{text}"))
+    }
+
+    fn listen(&self, member: &str, args: &[&str]) -> Child {
+        let args = [&["--json", "listen"], args].concat();
+        self.command(member, &args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Waits until so many members have that presence, asking the server each time.
+    fn until(&self, presence: &str, count: usize) {
+        loop {
+            let roster = self.json("dana", &["roster"]);
+            let members = roster["members"].as_array().unwrap();
+            if members.iter().filter(|entry| entry["presence"] == presence).count() == count {
+                return;
+            }
+        }
+    }
+
+    fn propose(&self, member: &str, name: &str) -> Value {
+        let path = self.folder.path().join(name);
+        fs::create_dir_all(&path).unwrap();
+        fs::write(path.join("text"), name).unwrap();
+        let proposed = self.json(member, &["propose", name, "--path", name, "--summary", "it works"]);
+        assert_eq!(proposed["ok"], true, "{proposed}");
+        proposed
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        if self.server.is_some() {
+            self.kill();
+        }
+    }
+}
+
+/// How a listener ended, and what it printed.
+fn ended(mut listener: Child) -> (i32, String) {
+    let mut said = String::new();
+    listener.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+    (listener.wait().unwrap().code().unwrap_or(-1), said)
+}
+
+fn resident_kib(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// `p1`… produce `d1`…, which `m1`… review; there are more of these.
+fn charter(works: usize, listeners: usize) -> String {
+    let mut text = "[team]\nname = \"atlas\"\n[members.dana]\nkind = \"human\"\n".to_owned();
+    (1..=works).for_each(|n| text.push_str(&format!("[members.p{n}]\n")));
+    (1..=listeners).for_each(|n| text.push_str(&format!("[members.m{n}]\n")));
+    text.push_str("[[phases]]\nname = \"implement\"\nconfirm = \"together\"\n");
+    let deliverable = |n| format!("{{ name = \"d{n}\", producer = \"p{n}\" }}");
+    let edge = |n| format!("{{ reviewer = \"m{n}\", of = \"p{n}\", lens = \"security\" }}");
+    let list = |one: &dyn Fn(usize) -> String| (1..=works).map(one).collect::<Vec<_>>().join(",\n");
+    text.push_str(&format!("deliverables = [{}]\nreviews = [{}]\n", list(&deliverable), list(&edge)));
+    text
+}
+
+#[test]
+fn fifty_listeners_over_a_killed_server_and_everyone_hears_exactly_theirs() {
+    const WORKS: usize = 20;
+    const LISTENERS: usize = 50;
+    let mut home = Home::with_charter(&charter(WORKS, LISTENERS));
+    let mut listeners: Vec<Child> = (1..=LISTENERS).map(|n| home.listen(&format!("m{n}"), &[])).collect();
+    home.until("listening", LISTENERS);
+    home.kill();
+    home.serve();
+    // They come back while it happens.
+    (1..=WORKS).for_each(|n| drop(home.propose(&format!("p{n}"), &format!("d{n}"))));
+    let idle = listeners.split_off(WORKS);
+    for (n, listener) in (1..).zip(listeners) {
+        let (code, said) = ended(listener);
+        let wake: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("m{n}: {said}"));
+        assert_eq!((code, &wake["woke_by"]), (0, &format!("review:d{n}@1").into()), "{wake}");
+        assert_eq!(wake["obligations"].as_array().unwrap().len(), 1, "{wake}");
+        let again = home.run(&format!("m{n}"), &["listen", "--timeout", "1ms"]);
+        assert_eq!(again.0, 4, "none is told twice: {}", again.1);
+    }
+    home.until("listening", LISTENERS - WORKS);
+    for mut listener in idle {
+        let kib = resident_kib(listener.id());
+        assert!(kib <= LISTENER_KIB_MAX, "a blocked listener takes {kib} KiB");
+        listener.kill().unwrap();
+        listener.wait().unwrap();
+    }
+    home.until("listening", 0);
+}
+
+#[test]
+fn a_listener_that_can_not_print_took_nothing() {
+    let home = Home::with_charter(&charter(1, 1));
+    home.propose("p1", "d1");
+    // Nobody reads what it prints: as good as killed between the write and the flush.
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let lost = home.command("m1", &["listen"]).stdout(full).output().unwrap();
+    assert_eq!(lost.status.code(), Some(1), "{lost:?}");
+    let wake = home.json("m1", &["listen"]);
+    assert_eq!((&wake["wake"], &wake["woke_by"]), (&"w1".into(), &"review:d1@1".into()), "{wake}");
+    assert_eq!(wake["obligations"][0]["command"], "countersign show d1@1");
+    assert_eq!(home.json("m1", &["listen", "--timeout", "1ms"])["code"], "TIMED_OUT");
+}
+
+#[test]
+fn a_killed_listener_is_seen_at_once_and_the_sender_is_told() {
+    let home = Home::with_charter(&charter(2, 2));
+    let mut listener = home.listen("m1", &[]);
+    home.until("listening", 1);
+    let killed = std::time::Instant::now();
+    listener.kill().unwrap();
+    listener.wait().unwrap();
+    home.until("re-arming", 1);
+    assert!(killed.elapsed().as_secs() < 2, "it took {:?}", killed.elapsed());
+    let woke = &home.propose("p1", "d1")["woke"];
+    assert_eq!(
+        (&woke[0]["outcome"], &woke[0]["presence"]),
+        (&"stored".into(), &"re-arming".into()),
+        "{woke}"
+    );
+    let listener = home.listen("m2", &[]);
+    home.until("listening", 1);
+    let woke = &home.propose("p2", "d2")["woke"];
+    assert_eq!((&woke[0]["outcome"], &woke[0]["presence"]), (&"woke".into(), &"listening".into()), "{woke}");
+    assert_eq!(ended(listener).0, 0);
+}
+
+#[test]
+fn each_end_has_its_exit_code_and_the_last_line_names_what_woke() {
+    let mut home = Home::with_charter(&charter(1, 1));
+    let first = home.listen("m1", &[]);
+    home.until("listening", 1);
+    let second = home.command("m1", &["listen"]).stdout(Stdio::piped()).spawn().unwrap();
+    let (code, said) = ended(first);
+    assert_eq!((code, said.contains("\"SUPERSEDED\"")), (6, true), "{said}");
+    home.until("listening", 1);
+    home.propose("p1", "d1");
+    let (code, said) = ended(second);
+    assert_eq!((code, said.lines().last()), (0, Some("woken by review:d1@1")), "{said}");
+    home.kill();
+    let (code, said) = home.run("m1", &["listen", "--patience", "50ms"]);
+    assert_eq!(code, 3, "{said}");
+    home.serve();
+    let (code, said) = home.run("m1", &["listen", "--watch"]);
+    assert_eq!((code, said.contains("NOT_A_WATCHER")), (1, true), "{said}");
+    let (code, said) = home.run("m1", &["listen", "--topic", "nothing"]);
+    assert_eq!((code, said.contains("MALFORMED")), (1, true), "{said}");
+}
+
+#[test]
+fn a_command_is_run_on_each_wake_and_one_that_fails_gets_it_again() {
+    let home = Home::with_charter(&charter(2, 1).replace("reviewer = \"m2\"", "reviewer = \"m1\""));
+    let script = home.folder.path().join("hear");
+    fs::write(&script, "#!/bin/sh\ncat >> heard\necho >> runs\n[ \"$(wc -l < runs)\" != 1 ]\n").unwrap();
+    let run = |path: &Path| format!("sh {}", path.display());
+    let mut listener = home.listen("m1", &["--exec", &run(&script)]);
+    home.until("listening", 1);
+    home.propose("p1", "d1");
+    let heard = || fs::read_to_string(home.folder.path().join("heard")).unwrap_or_default();
+    // Refused the first time, it comes again; then it is taken, and the listener stays.
+    while heard().lines().count() < 2 {
+        std::thread::yield_now();
+    }
+    home.until("listening", 1);
+    home.propose("p2", "d2");
+    while heard().lines().count() < 3 {
+        std::thread::yield_now();
+    }
+    let wakes: Vec<Value> = heard().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<_> = wakes.iter().map(|wake| (wake["wake"].as_str(), wake["woke_by"].as_str())).collect();
+    let (first, second) = ((Some("w1"), Some("review:d1@1")), (Some("w2"), Some("review:d2@1")));
+    assert_eq!(told, [first, first, second]);
+    listener.kill().unwrap();
+    listener.wait().unwrap();
+}
