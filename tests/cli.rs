@@ -8,6 +8,8 @@ mod charters;
 mod home;
 #[path = "support/place.rs"]
 mod place;
+#[path = "cli/room.rs"]
+mod room;
 #[path = "cli/rules.rs"]
 mod rules;
 

@@ -6,7 +6,6 @@
 mod support;
 
 use std::cell::RefCell;
-use std::time::Instant;
 
 use countersign::protocol::Event;
 use countersign::protocol::minutes::Minutes;
@@ -25,8 +24,6 @@ app: propose parser --summary "Streaming `parser` ``` with ticks"
 sec: say "The lexer never allocates\u{a}@arch check it" --claim --at src/lexer.rs:80-140 --ran "cargo test alloc" --exit 0 --output "ok" --about parser
 
 arch: verdict m2 refuted "line 112 does\u{1b}]52;c;ZXZpbA==\u{7}" --at src/lexer.rs:112 --ran "cargo bench" --exit 1
-
-sec: verdict m2 supported
 
 arch: verdict m2 supported "it is gone with version 2"
 
@@ -120,17 +117,4 @@ fn no_words_leave_their_block_in_the_minutes() {
     assert!(text.contains("````text\n  Streaming `parser` ``` with ticks\n  ````\n"), "{text}");
     // A line of somebody's is never a heading or an entry of ours: it is indented, within its block.
     assert_eq!(text.lines().filter(|line| line.starts_with('#')).count(), 5, "{text}");
-}
-
-#[test]
-fn a_backlog_is_told_page_by_page() {
-    use countersign::protocol::name::MessageId;
-    use countersign::protocol::room::{Room, Said};
-    use countersign::protocol::{Command, Team};
-    let _ = (
-        std::any::type_name::<Room>(),
-        std::any::type_name::<Said>(),
-        std::any::type_name::<(MessageId, Team, Command)>(),
-    );
-    let _ = Instant::now();
 }

@@ -24,3 +24,5 @@ mod page;
 mod refusals;
 #[path = "server/repository.rs"]
 mod repository;
+#[path = "server/room.rs"]
+mod room;

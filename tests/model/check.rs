@@ -1,7 +1,7 @@
 //! What each event must have been allowed by, and what it makes of the facts. Names of guarantees are those of
 //! docs/guarantees.md.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use countersign::protocol::adoption::Revise;
 use countersign::protocol::escalation::Cause;
@@ -12,7 +12,7 @@ use countersign::protocol::review::{
 };
 use countersign::protocol::{Command, Event};
 
-use super::facts::{Closed, Facts, Heard, Offer, Remark, Ring, Rules, Said, State, Work, passed};
+use super::facts::{Closed, Facts, Offer, Remark, Ring, Rules, Said, State, Work, passed};
 
 /// A guarantee that doesn't hold, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -233,28 +233,12 @@ impl Facts {
             }
             Event::Said(event) => {
                 self.spoke(asking, event.by.as_str())?;
-                let (by, claim) = (event.by.to_string(), event.claim.is_some());
-                self.said.push(Heard { by, claim, verdicts: BTreeMap::new() });
-                let id = self.said.len() as u32;
-                let Command::Say(say) = asking.command else { return self.nobody_asked(event) };
                 self.given("text", &event.text)?;
-                let answered = say.reply.map_or(0, |reply| reply.0);
-                demand!("room", answered < id, "{} answers {answered}, which nobody said", event.id);
-                let known = say.to.iter().all(|name| self.rules().members.contains(name.as_str()));
-                demand!("G14", known, "{} is to {:?}", event.id, say.to);
-                demand!("form", event.id.0 == id, "{} is not the next one", event.id);
-                Ok(())
+                self.heard(asking, event)
             }
             Event::ClaimJudged(event) => {
-                let by = event.by.as_str();
-                self.spoke(asking, by)?;
-                let said = self.said.get_mut(event.message.0 as usize - 1);
-                let Some(claim) = said.filter(|said| said.claim) else { return self.nobody_asked(event) };
-                demand!("G3", claim.by != by, "{by} judged its own {}", event.message);
-                let verdict = event.verdict.to_string();
-                let before = claim.verdicts.insert(by.to_owned(), verdict.clone());
-                demand!("room", before != Some(verdict), "{by} judged {} twice alike", event.message);
-                Ok(())
+                self.spoke(asking, event.by.as_str())?;
+                self.judged(event)
             }
             Event::Escalated(event) => self.escalated(asking, event),
             Event::EscalationClosed(event) => self.answered(asking, event),

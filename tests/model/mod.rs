@@ -10,6 +10,7 @@ mod canon;
 mod check;
 mod decided;
 mod facts;
+mod room;
 pub mod search;
 mod told;
 mod world;

@@ -1,12 +1,12 @@
 //! The room: what a log must say of messages, mentions and verdicts, worked out anew.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::history::History;
 use super::oracle::{Asked, Broken, Oracle, Verdict, demand};
 use super::stored::{ClaimJudged, Fact, Said};
 
-/// A chain of mentions that is longer makes nobody owe an answer.
+/// A chain of mentions that is longer ends, for good.
 const CHAIN: u32 = 8;
 
 impl History {
@@ -32,13 +32,16 @@ impl History {
 
     /// Who owes an answer to which message.
     pub fn answers_owed(&self) -> BTreeSet<(String, String)> {
+        let messages: BTreeMap<&str, &Said> =
+            self.messages().into_iter().map(|said| (said.id.as_str(), said)).collect();
         let mut owed: BTreeSet<(String, String)> = BTreeSet::new();
         for (_, _, fact) in self.facts() {
             match fact {
                 Fact::Said(said) => {
-                    if let Some(answered) = said.reply.as_ref().and_then(|reply| self.message(reply)) {
+                    let answered = said.reply.as_ref().and_then(|reply| messages.get(reply.as_str()));
+                    if let Some(answered) = answered {
                         owed.retain(|(member, id)| {
-                            let known = self.message(id).expect("what is owed was said");
+                            let known = messages[id.as_str()];
                             let same = known.root == answered.root && known.claim.is_none();
                             *member != said.by || !same || number(id) > number(&answered.id)
                         });
@@ -51,8 +54,7 @@ impl History {
                 }
                 Fact::Charter(adopted) => owed.retain(|(member, id)| {
                     let members = &adopted.charter.members;
-                    let by = self.message(id).is_some_and(|said| members.contains_key(&said.by));
-                    by && members.contains_key(member)
+                    members.contains_key(&messages[id.as_str()].by) && members.contains_key(member)
                 }),
                 _ => {}
             }
@@ -99,7 +101,8 @@ impl Oracle {
             said.root,
             said.length
         );
-        let ended = said.length > CHAIN && !said.mentions.is_empty();
+        let over = messages.iter().any(|known| known.ended && known.root == said.root);
+        let ended = (said.length > CHAIN || over) && !said.mentions.is_empty();
         demand!("room", said.ended == ended, "{} is the {}th of its chain", said.id, said.length);
         Ok(())
     }

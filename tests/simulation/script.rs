@@ -76,13 +76,14 @@ pub fn of(judge: &CelJudge, charter: &str, steps: &[Step], name: &str, because: 
     }
     let _ = writeln!(script.play, "\ncharter {name}\n");
     let Ok(mut world) = World::new(judge, Dice::of(0), charter, None) else { return script };
-    let mut files = BTreeMap::new();
+    let (mut files, mut open) = (BTreeMap::new(), true);
     for step in steps {
         let all = lines(&world, step, &files, &mut script);
         for line in &all {
             let _ = writeln!(script.play, "{line}\n");
         }
-        let open = world.team.review().circles().all(|circle| circle.completed.is_none());
+        // What was complete once is published in the play, also where it opens again here.
+        open &= world.team.review().circles().all(|circle| circle.completed.is_none());
         let said = match step.clone() {
             Step::Said { said, .. } => said,
             Step::Obeyed { owed, command, .. } => vec![(Actor::Member(owed.member), command)],
@@ -101,8 +102,11 @@ pub fn of(judge: &CelJudge, charter: &str, steps: &[Step], name: &str, because: 
             if let (Command::Propose(propose), Ok(_)) = (&command, &decided.outcome) {
                 files.insert(propose.proposal.clone(), touched(propose));
             }
-            if let Some(line) = known.next().filter(|_| open) {
-                script.outcomes.push((line, codes(&decided)));
+            let codes = codes(&decided);
+            // What is unchanged touches nothing in a play, and so nothing that others own.
+            let told = !["UNCHANGED_PROPOSAL", "OUTSIDE_OWNERSHIP"].iter().all(|code| codes.contains(code));
+            if let Some(line) = known.next().filter(|_| open && told) {
+                script.outcomes.push((line, codes));
             }
         }
     }

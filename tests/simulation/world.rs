@@ -293,6 +293,9 @@ impl<'a> World<'a> {
         let fired = self.team.recoveries().counters().find(|(_, count)| *count > 0);
         demand!("recovery", fired.is_none(), "{fired:?} fired");
         if changed {
+            if matches!(asked.verb, "say" | "verdict" | "revise") {
+                self.answers_agree()?;
+            }
             self.agrees()?;
             self.somebody_owes()?;
             self.explains_as_it_refuses()?;
@@ -301,13 +304,18 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// What the core says of each proposal, and of answers that are owed, is what the oracle works out.
-    fn agrees(&self) -> Verdict {
-        let (review, history) = (self.team.review(), self.oracle.history());
+    /// The answers that are owed in the room are those that the oracle works out.
+    fn answers_agree(&self) -> Verdict {
         let answers = self.team.answers_owed().into_iter();
         let answers: BTreeSet<_> = answers.map(|owed| (owed.member.to_string(), owed.subject)).collect();
-        let by_the_log = history.answers_owed();
+        let by_the_log = self.oracle.history().answers_owed();
         demand!("G9", answers == by_the_log, "{answers:?} are owed, and by the log {by_the_log:?}");
+        Ok(())
+    }
+
+    /// What the core says of each proposal is what the oracle works out.
+    fn agrees(&self) -> Verdict {
+        let (review, history) = (self.team.review(), self.oracle.history());
         // What is long published is looked at now and then.
         let all = self.careful || self.seen.steps.is_multiple_of(8);
         for proposal in review.proposals() {

@@ -42,6 +42,9 @@ impl Room {
             length: said.length,
             claim: said.claim.is_some(),
         });
+        if said.ended {
+            self.ended.insert(said.root);
+        }
         for member in said.mentions.iter().filter(|_| !said.ended) {
             self.asked.entry(member.clone()).or_default().insert(said.id, at);
         }

@@ -13,7 +13,8 @@ use crate::protocol::name::{EscalationId, MemberName, MessageId, PhaseName, near
 use crate::protocol::rejection::{Rejection, Violation, counted, list};
 use crate::protocol::team::{Ask, Decision};
 
-/// How long a chain of mentions may be: a longer one makes nobody owe an answer, and a person is told of it once.
+/// How long a chain of mentions may be. With a longer one it ends: from there on nobody owes an answer in it, and a
+/// person is told.
 pub const CHAIN_MAX: u32 = 8;
 
 /// Names of nobody that one refusal tells.
@@ -38,7 +39,8 @@ pub(in crate::protocol) fn say(ask: Ask<'_>, command: &Say) -> Decision {
     }
     let id = ask.team.room().next_id();
     let (root, length) = chain(ask, command.reply, id);
-    let ended = length > CHAIN_MAX && !mentions.is_empty();
+    let over = length > CHAIN_MAX || ask.team.room().is_ended(root);
+    let ended = over && !mentions.is_empty();
     let said = Said {
         id,
         by: ask.by.clone(),
@@ -73,12 +75,9 @@ fn chain(ask: Ask<'_>, reply: Option<MessageId>, id: MessageId) -> (MessageId, u
     longest.map_or((id, 1), |known| (known.root, known.length.saturating_add(1)))
 }
 
-/// A person is told of a chain once, whatever became of that.
+/// A person is told of a chain when it ends: it ends once.
 fn tell_a_person(ask: Ask<'_>, root: MessageId, id: MessageId, mentions: &[MemberName]) -> Option<Escalated> {
-    let subject = root.to_string();
-    let same = |opened: &Escalated| opened.cause == Cause::MentionChain && opened.subject == subject;
-    let escalations = ask.team.escalations();
-    if escalations.all().any(|known| same(&known.opened)) {
+    if ask.team.room().is_ended(root) {
         return None;
     }
     let text = format!(
@@ -87,12 +86,8 @@ fn tell_a_person(ask: Ask<'_>, root: MessageId, id: MessageId, mentions: &[Membe
         ask.by,
         list(mentions)
     );
-    let member = Some(ask.by.clone());
-    Some(Escalated {
-        id: escalations.next_id(),
-        member,
-        ..Escalated::new(Cause::MentionChain, subject, text)
-    })
+    let (id, member) = (ask.team.escalations().next_id(), Some(ask.by.clone()));
+    Some(Escalated { id, member, ..Escalated::new(Cause::MentionChain, root.to_string(), text) })
 }
 
 /// Whom a message mentions, but for its author: everybody who takes part for `all`.

@@ -1,7 +1,7 @@
 //! State: what the room's events add up to. It keeps no texts: those stand in the log, and [`Room::entries`] says
 //! where.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,8 @@ pub struct Room {
     pub(super) asked: BTreeMap<MemberName, BTreeMap<MessageId, Time>>,
     /// The last verdict of each member on each claim.
     pub(super) verdicts: BTreeMap<MessageId, BTreeMap<MemberName, Verdict>>,
+    /// Chains of mentions that ended, by the message with which they began.
+    pub(super) ended: BTreeSet<MessageId>,
     /// Where in the log the transcript's entries stand.
     pub(super) entries: Vec<Seq>,
 }
@@ -61,6 +63,11 @@ impl Room {
     /// Whether somebody owes an answer.
     pub fn is_waiting(&self) -> bool {
         !self.asked.is_empty()
+    }
+
+    /// Whether the chain of mentions that began with that message ended.
+    pub fn is_ended(&self, root: MessageId) -> bool {
+        self.ended.contains(&root)
     }
 
     /// The last verdict of each member on a claim.
