@@ -24,7 +24,22 @@ const SIGN_IN: &str = "countersign page --as MEMBER";
 const ESCALATIONS_MAX: u32 = 1_000;
 
 /// An answer, or why there is none.
-pub(super) type Answered = Result<Response, Response>;
+pub(super) type Answered = Result<Response, Refused>;
+
+/// Why a request has no answer, as it is told. Boxed, so that what goes well carries no room for it.
+pub(super) struct Refused(Box<Response>);
+
+impl From<Response> for Refused {
+    fn from(told: Response) -> Self {
+        Self(Box::new(told))
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        *self.0
+    }
+}
 
 /// An answer that says `ok`.
 pub(super) fn done(value: Value) -> Response {
@@ -69,16 +84,16 @@ pub(super) fn refused(status: Status) -> Response {
 }
 
 /// The token of a request's header, where it speaks for somebody.
-pub(super) fn token(shared: &Shared, headers: &HeaderMap) -> Result<Token, Response> {
+pub(super) fn token(shared: &Shared, headers: &HeaderMap) -> Result<Token, Refused> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let token = bearer.and_then(|value| Token::parse(value.strip_prefix("Bearer ")?).ok());
     token.filter(|token| shared.coordinator.authenticate(token).is_some()).ok_or_else(|| {
         let message = "nobody is signed in by that";
-        told(StatusCode::UNAUTHORIZED, "UNAUTHENTICATED", message, SIGN_IN)
+        told(StatusCode::UNAUTHORIZED, "UNAUTHENTICATED", message, SIGN_IN).into()
     })
 }
 
-pub(super) fn caller(shared: &Shared, headers: &HeaderMap) -> Result<Caller, Response> {
+pub(super) fn caller(shared: &Shared, headers: &HeaderMap) -> Result<Caller, Refused> {
     Ok(Caller::of(&shared.services, &token(shared, headers)?))
 }
 
@@ -389,7 +404,7 @@ pub(super) async fn act(
             let answer = answered.map_err(refused)?.into_inner();
             told(&answer.woke, answer.sequence, json!({ "escalation": answer.escalation }))
         }
-        _ => return Err(unknown().await),
+        _ => return Err(unknown().await.into()),
     })
 }
 
@@ -403,10 +418,10 @@ pub(super) fn number<N: std::str::FromStr + Default>(uri: &Uri, name: &str) -> N
 /// The members of a JSON body.
 pub(super) struct Fields(Map<String, Value>);
 
-pub(super) fn fields(body: &Bytes) -> Result<Fields, Response> {
+pub(super) fn fields(body: &Bytes) -> Result<Fields, Refused> {
     serde_json::from_slice(body).map(Fields).map_err(|_| {
         let message = "the body is no JSON object";
-        told(StatusCode::BAD_REQUEST, "MALFORMED", message, "reload the page")
+        told(StatusCode::BAD_REQUEST, "MALFORMED", message, "reload the page").into()
     })
 }
 
