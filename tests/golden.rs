@@ -55,6 +55,7 @@ const PLAYS: &[&str] = &[
     "rules/call-outs",
     "time/away",
     "time/stall",
+    "target/two-that-do-not-merge",
 ];
 
 /// Events that no play has, because only a disk, a network or a log from before a rule brings them: they
