@@ -51,6 +51,8 @@ const PLAYS: &[&str] = &[
     "phases/closed-with-work-open",
     "phases/dropped",
     "requests/of-every-kind",
+    "room/a-ring-of-mentions",
+    "room/claims",
     "rules/at-propose",
     "rules/call-outs",
     "time/away",
