@@ -31,6 +31,8 @@ pub struct Git {
     objects: Option<PathBuf>,
     alternates: Option<OsString>,
     time_max: Duration,
+    /// What of what it writes is on the disk before it ends.
+    fsync: &'static str,
 }
 
 /// How a call ended.
@@ -50,7 +52,13 @@ pub struct Answer {
 impl Git {
     /// Git on the folder at `folder`, an absolute path.
     pub fn at(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), objects: None, alternates: None, time_max: CALL_TIME_MAX }
+        Self {
+            folder: folder.to_owned(),
+            objects: None,
+            alternates: None,
+            time_max: CALL_TIME_MAX,
+            fsync: "core.fsync=all",
+        }
     }
 
     /// The same with the objects of another repository.
@@ -67,6 +75,11 @@ impl Git {
     /// The same with another time limit for each call.
     pub fn with_time_max(self, time_max: Duration) -> Self {
         Self { time_max, ..self }
+    }
+
+    /// The same for a folder that is thrown away: nothing waits for the disk.
+    pub fn unflushed(self) -> Self {
+        Self { fsync: "core.fsync=none", ..self }
     }
 
     /// The git folder.
@@ -114,7 +127,7 @@ impl Git {
             .arg("-c")
             .arg(setting("safe.directory=", self.folder.as_os_str()))
             .args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"])
-            .args(["-c", "core.quotePath=false", "-c", "core.fsync=all", "-c", "gc.auto=0"])
+            .args(["-c", "core.quotePath=false", "-c", self.fsync, "-c", "gc.auto=0"])
             .args(arguments)
             // The folder that the server stands in must not matter.
             .current_dir("/")

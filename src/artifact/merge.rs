@@ -121,7 +121,7 @@ impl Repository {
     pub(super) fn borrowing_desk(&self, folder: &Path) -> Result<Git> {
         let place = folder.canonicalize().map_err(Fault::io(folder))?;
         lay_desk(&place, self.format, Some(&self.objects))?;
-        Ok(Git::at(&place).with_time_max(self.desk.time_max()))
+        Ok(Git::at(&place).with_time_max(self.desk.time_max()).unflushed())
     }
 
     async fn merge_at(&self, desk: &Git, merging: Merging<'_>) -> Result<MergeOutcome> {

@@ -268,6 +268,8 @@ impl Trial<'_> {
         let answer = self.desk.run(&asked, LIST_BYTES_MAX).await?.ok()?;
         let mut records = records(&answer.stdout);
         let mut commit: Option<Digest> = None;
+        // One commit may touch thousands of files.
+        let mut in_base: BTreeMap<Digest, bool> = BTreeMap::new();
         let mut touching: BTreeMap<&[u8], Vec<Digest>> = BTreeMap::new();
         while let Some(record) = records.next() {
             let text = record.strip_prefix(b"\n").unwrap_or(record);
@@ -293,7 +295,12 @@ impl Trial<'_> {
                 continue;
             }
             // Git's list stops by dates, and may name what the base has where dates lie.
-            if !is_ancestor(&self.desk, commit, base).await? {
+            let before = match in_base.get(commit) {
+                Some(known) => *known,
+                None => is_ancestor(&self.desk, commit, base).await?,
+            };
+            in_base.insert(commit.clone(), before);
+            if !before {
                 found.add(RepoPath::from_bytes(step.path), change.after.is_nothing(), commits);
             }
             changed.remove(step.path);
