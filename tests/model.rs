@@ -94,3 +94,8 @@ fn where_each_finishes_by_itself_what_is_beside_the_charter_does_too() {
 fn what_a_producer_withdrew_cools_under_all_of_its_names() {
     hold("beside");
 }
+
+#[test]
+fn what_members_say_to_one_another_is_judged_by_others_alone() {
+    hold("room");
+}

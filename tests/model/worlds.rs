@@ -277,7 +277,7 @@ fn beside() -> World {
 
 /// What members say to one another, and the verdicts on it, while nothing else moves.
 fn room(full: bool) -> World {
-    let bounds = Bounds { said: if full { 3 } else { 2 }, ..Bounds::default() };
+    let bounds = Bounds { said: if full { 2 } else { 1 }, ..Bounds::default() };
     let refuses = &[
         ("say", "UNKNOWN_SUBJECT"),
         ("say", "UNKNOWN_MEMBER"),
