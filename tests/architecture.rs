@@ -128,6 +128,9 @@ const LONG_FILES: &[(&str, &str)] = &[
         "tests/artifact.rs",
         "one suite of hostile trees and folders over real git; its first hundred lines build the repositories",
     ),
+    ("tests/support/play.rs", "the language of plays: every act, how it is read, and what comes of it"),
+    ("tests/support/coordinated.rs", "one way to run a play: each act, a command, and what is seen of it"),
+    ("tests/model/check.rs", "one table: what holds in every state, and after every step"),
     (
         "tests/simulation/oracle.rs",
         "one table: what each event must have been allowed by, read top to bottom",
