@@ -19,7 +19,7 @@ fn axe() -> String {
 async fn no_view_has_a_finding_that_is_serious_and_none_is_wider_than_a_phone() {
     let room = screens::busy().await;
     let browser = Browser::start().await;
-    browser.goto(&room.link("dana").await).await;
+    browser.enter(&room.link("dana").await).await;
     browser.run(&axe()).await;
     let mut found = Vec::new();
     for (hash, shows) in screens::VIEWS {

@@ -144,6 +144,12 @@ impl Browser {
         self.post("url", json!({ "url": url })).await;
     }
 
+    /// Signs in by a link.
+    pub async fn enter(&self, link: &str) {
+        self.goto(link).await;
+        self.sees("Who owes what").await;
+    }
+
     /// Runs a script's text, and gives what it returns.
     pub async fn run(&self, script: &str) -> Value {
         self.post("execute/sync", json!({ "script": script, "args": [] })).await

@@ -30,7 +30,7 @@ async fn elsewhere() -> String {
 async fn a_page_on_another_port_gets_nothing_and_does_nothing() {
     let room = Room::bundles().await;
     let browser = Browser::start().await;
-    browser.goto(&room.link("dana").await).await;
+    browser.enter(&room.link("dana").await).await;
     browser.sees("Who owes what").await;
     let token = browser.run("return sessionStorage.getItem('countersign-token')").await;
     let token = token.as_str().unwrap();

@@ -39,7 +39,7 @@ async fn what_others_write_is_shown_and_never_obeyed() {
 
     let browser = Browser::start().await;
     browser.size(375, 700).await;
-    browser.goto(&room.link("dana").await).await;
+    browser.enter(&room.link("dana").await).await;
     for hash in ["#/now", "#/proposals", "#/proposals/parser", "#/room"] {
         browser.run(&format!("location.hash = '{hash}'")).await;
         browser.sees("onerror").await;

@@ -118,7 +118,7 @@ pub async fn busy() -> Room {
 async fn screens_of_the_main_views() {
     let room = busy().await;
     let browser = Browser::start().await;
-    browser.goto(&room.link("dana").await).await;
+    browser.enter(&room.link("dana").await).await;
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/page");
     let names = ["now", "proposals", "proposal", "room", "roster", "charter"];
     for ((hash, shows), name) in VIEWS.into_iter().zip(names) {

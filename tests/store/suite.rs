@@ -285,6 +285,7 @@ fn credentials_last_and_end<H: Home>() {
     let mut expected = given.to_vec();
     expected[0].revoked_at = Some(Time(50));
     expected[1].revoked_at = Some(Time(50));
+    expected.push(Credential { revoked_at: Some(Time(45)), ..credential(8, &demo, "app") });
     let mut stored = reader.credentials().unwrap();
     stored.retain(|known| known.member.as_str() != "zoe");
     assert_eq!(stored, expected);

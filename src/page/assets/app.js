@@ -21,7 +21,7 @@ const VIEWS = [
   { name: "charter", title: "Charter", key: "c", draw: charter },
 ];
 
-const state = { view: { view: "now" }, status: null, members: [], me: null, person: false, filter: "", search: "", draft: "", named: [], reply: null, told: {} };
+const state = { view: { view: "now" }, status: null, members: [], me: null, person: false, filter: "", search: "", draft: "", named: [], reply: null, asked: 0, told: {} };
 const main = document.getElementById("main");
 const nav = document.getElementById("views");
 
@@ -104,8 +104,10 @@ async function readRoom() {
   const older = (state.entries ?? []).filter((entry) => entry.sequence < from);
   // Where more came at once than a page holds, what is between isn't known.
   const joins = (state.entries ?? []).some((entry) => entry.sequence >= from);
-  state.entries = [...(joins ? older : []), ...page.messages].slice(-ENTRIES_MAX);
-  if (!joins || older.length === 0) state.earlier = page.earlier;
+  const held = joins ? [...older, ...page.messages] : page.messages;
+  const cut = Math.max(0, held.length - ENTRIES_MAX - state.asked);
+  state.earlier = (joins && older.length > 0 ? state.earlier : page.earlier) + cut;
+  state.entries = held.slice(cut);
 }
 
 // Kept fresh ----------------------------------------------------------------------------------
@@ -280,7 +282,9 @@ const CLICKS = {
   },
   async earlier() {
     const page = await get(`transcript?before=${state.entries[0]?.sequence ?? 0}`);
-    state.entries = [...page.messages, ...state.entries].slice(0, ENTRIES_MAX);
+    // What was asked for stays as long as the view does.
+    state.asked += page.messages.length;
+    state.entries = [...page.messages, ...state.entries];
     state.earlier = page.earlier;
     draw();
   },
@@ -380,6 +384,7 @@ window.addEventListener("hashchange", () => {
   const before = state.view;
   state.view = viewOf(location.hash);
   if (before.name !== state.view.name) Object.assign(state, { record: null, explained: null, timeline: null, diff: null, missing: null });
+  state.asked = 0;
   delete state.told["told-proposal"];
   delete state.told["told-diff"];
   if (!token.get()) return;

@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 import { told } from "./now.js";
 import { ago, listed, subject, who } from "./words.js";
 
-/** Entries that are kept at once. */
+/** Entries that are kept at once, beside the older ones that were asked for. */
 export const ENTRIES_MAX = 400;
 
 /** Members that can be mentioned. */
