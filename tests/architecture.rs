@@ -135,7 +135,7 @@ const SLEEPS: &[(&str, &str)] = &[
     ("src/coordinator/clock.rs", "it is the clock by which deadlines are waited for"),
     (
         "src/cli/demo/stage.rs",
-        "it waits a real cooldown out, and asks for the file by which a server tells that it is ready",
+        "it waits a real cooldown out, and asks for what a server does by itself: getting ready, publishing",
     ),
 ];
 

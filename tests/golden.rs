@@ -20,10 +20,14 @@ use std::sync::Arc;
 
 use countersign::coordinator::{Coordinator, HandClock};
 use countersign::judge::{CelJudge, CelRulebook};
-use countersign::protocol::escalation::EscalationSent;
-use countersign::protocol::name::{Actor, MemberName, Seq, TeamName};
+use countersign::protocol::escalation::{
+    Cause, Decision, Escalated, EscalationClosed, EscalationSent, MovedRef, RefPutBack,
+};
+use countersign::protocol::name::{Actor, Digest, MemberName, Seq, TeamName};
 use countersign::protocol::recovery::{Patch, RecoveryFired};
-use countersign::protocol::review::CircleReopened;
+use countersign::protocol::review::{
+    CircleCompleted, CirclePublished, CircleReopened, PublishedMerge, PublishedRef, Run,
+};
 use countersign::protocol::time::Time;
 use countersign::protocol::{Event, Team};
 use countersign::store::chain::{Link, Tail};
@@ -57,6 +61,9 @@ const PLAYS: &[&str] = &[
 /// Events that no play has, because only a disk, a network or a log from before a rule brings them: they
 /// follow the log of this play, as far as its circle's completion.
 const BY_HAND: (&str, &str) = ("by-hand", "escalation/asked-by-a-member");
+
+/// The same of refs that moved, and of publishing to a repository.
+const MOVED: &str = "by-hand-moved-refs";
 
 /// One golden log.
 struct Golden {
@@ -224,8 +231,8 @@ fn linked(team: TeamName, rows: Vec<Row>) -> Golden {
     Golden { team, rows }
 }
 
-/// The events that no play has, after a log that is as it was before them.
-fn by_hand() -> Golden {
+/// A log as far as its circle's completion.
+fn completed() -> (TeamName, Vec<Row>, CircleCompleted) {
     let Golden { team, rows } = played(BY_HAND.1);
     let mut rows: Vec<Row> = rows.into_iter().map(|(row, _)| row).collect();
     let completed = rows.iter().position(|row| row.kind == "circle-completed").unwrap();
@@ -234,6 +241,22 @@ fn by_hand() -> Golden {
     else {
         unreachable!()
     };
+    (team, rows, circle)
+}
+
+fn followed(team: TeamName, mut rows: Vec<Row>, more: impl IntoIterator<Item = (Actor, Event)>) -> Golden {
+    let at = rows.last().unwrap().at;
+    for (actor, event) in more {
+        let seq = Seq(rows.len() as u64 + 1);
+        let (kind, schema, body) = (event.kind().into(), event.schema(), event.encode());
+        rows.push(Row { seq, at, actor, kind, schema, body, request: None });
+    }
+    linked(team, rows)
+}
+
+/// The events that no play has, after a log that is as it was before them.
+fn by_hand() -> Golden {
+    let (team, rows, circle) = completed();
     let more: [Event; 3] = [
         EscalationSent { id: "e1".parse().unwrap(), level: 0, channel: "ops".to_owned() }.into(),
         CircleReopened {
@@ -250,13 +273,55 @@ fn by_hand() -> Golden {
         }
         .into(),
     ];
-    let at = rows[completed].at;
-    for event in more {
-        let seq = Seq(rows.len() as u64 + 1);
-        let (kind, schema, body) = (event.kind().into(), event.schema(), event.encode());
-        rows.push(Row { seq, at, actor: Actor::Server, kind, schema, body, request: None });
-    }
-    linked(team, rows)
+    followed(team, rows, more.map(|event| (Actor::Server, event)))
+}
+
+/// A target that moved twice without the server: it is put back, then taken as it is, and published to.
+fn moved_refs() -> Golden {
+    let (team, rows, circle) = completed();
+    let id = |digit: &str| Some(digit.repeat(40).parse::<Digest>().unwrap());
+    let main = "refs/heads/main";
+    let told = |escalation: &str| -> Event {
+        let moved = MovedRef { name: main.to_owned(), from: id("1"), to: id("2") };
+        let text = "refs/heads/main moved without the server".to_owned();
+        Escalated {
+            id: escalation.parse().unwrap(),
+            moved: Some(moved),
+            ..Escalated::new(Cause::MovedRef, main, text)
+        }
+        .into()
+    };
+    let answered = |escalation: &str, decision| -> Event {
+        let (by, reason) = (Some("dana".parse().unwrap()), "we looked".to_owned());
+        EscalationClosed { id: escalation.parse().unwrap(), by, decision: Some(decision), reason }.into()
+    };
+    let dana = || Actor::Member("dana".parse().unwrap());
+    let put_back = RefPutBack { escalation: "e2".parse().unwrap(), name: main.to_owned(), because: None };
+    let merge =
+        PublishedMerge { commit: id("4").unwrap(), version: "parser@1:333333333333".parse().unwrap() };
+    let published = CirclePublished {
+        circle: circle.circle,
+        manifest: circle.manifest,
+        refs: vec![PublishedRef {
+            name: main.to_owned(),
+            from: id("2"),
+            to: id("4").unwrap(),
+            merges: vec![merge],
+        }],
+        check: Some(Run { command: "make test".to_owned(), exit: Some(0), output: Some("ok\n".to_owned()) }),
+    };
+    followed(
+        team,
+        rows,
+        [
+            (Actor::Server, told("e2")),
+            (dana(), answered("e2", Decision::PutBack)),
+            (Actor::Server, put_back.into()),
+            (Actor::Server, told("e3")),
+            (dana(), answered("e3", Decision::AcceptMove)),
+            (Actor::Server, published.into()),
+        ],
+    )
 }
 
 /// Writes a file that isn't there yet.
@@ -277,7 +342,7 @@ fn head_line(name: &str, tail: &Tail) -> String {
 
 #[test]
 fn every_play_that_is_named_has_its_golden_log() {
-    let sources = PLAYS.iter().copied().chain([BY_HAND.0]);
+    let sources = PLAYS.iter().copied().chain([BY_HAND.0, MOVED]);
     for source in sources {
         let name = format!("{RELEASE}/{}", source.replace('/', "-"));
         let path = folder().join(format!("{name}.jsonl"));
@@ -289,7 +354,11 @@ fn every_play_that_is_named_has_its_golden_log() {
             "{} is missing; a new one is added by: UPDATE=1 cargo test --test golden",
             path.display()
         );
-        let golden = if source == BY_HAND.0 { by_hand() } else { played(source) };
+        let golden = match source {
+            _ if source == BY_HAND.0 => by_hand(),
+            MOVED => moved_refs(),
+            play => played(play),
+        };
         let lines: Vec<String> =
             golden.rows.iter().map(|(row, link)| line(&golden.team, row, link) + "\n").collect();
         add(&path, &lines.concat());

@@ -25,16 +25,17 @@ impl Explain {
             text.push_str(&described(requirement));
         }
         text.push_str(&explained.about.as_ref().map(publishing).unwrap_or_default());
-        Ok(Answer::new(
-            json!({
-                "name": self.name,
-                "circle": explained.circle,
-                "requirements": explained.requirements.iter().map(form::requirement).collect::<Value>(),
-                "publishing": explained.about.as_ref().map(form::publishing),
-                "sequence": explained.sequence,
-            }),
-            text,
-        ))
+        let mut told = json!({
+            "name": self.name,
+            "circle": explained.circle,
+            "requirements": explained.requirements.iter().map(form::requirement).collect::<Value>(),
+            "sequence": explained.sequence,
+        });
+        let publishing = explained.about.as_ref().map(form::publishing);
+        if let Some(publishing) = publishing.filter(|told| *told != json!({})) {
+            told["publishing"] = publishing;
+        }
+        Ok(Answer::new(told, text))
     }
 }
 
