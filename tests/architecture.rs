@@ -143,7 +143,7 @@ const SLEEPS: &[(&str, &str)] = &[
     ("src/cli/listen.rs", "a server that is away gives no event when it is back"),
     (
         "src/cli/demo/stage.rs",
-        "it waits a real cooldown out, and asks for the file by which a server tells that it is ready",
+        "it waits a real cooldown out, and asks for what a server does by itself: getting ready, publishing",
     ),
     ("src/server/target.rs", "git tells nobody when it has moved a ref that a hook let pass"),
 ];

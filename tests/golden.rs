@@ -21,10 +21,14 @@ use std::sync::Arc;
 use countersign::coordinator::{Coordinator, HandClock};
 use countersign::judge::{CelJudge, CelRulebook};
 use countersign::protocol::delivery::Woken;
-use countersign::protocol::escalation::EscalationSent;
-use countersign::protocol::name::{Actor, MemberName, Seq, TeamName};
+use countersign::protocol::escalation::{
+    Cause, Decision, Escalated, EscalationClosed, EscalationSent, MovedRef, RefPutBack,
+};
+use countersign::protocol::name::{Actor, Digest, MemberName, Seq, TeamName};
 use countersign::protocol::recovery::{Patch, RecoveryFired};
-use countersign::protocol::review::CircleReopened;
+use countersign::protocol::review::{
+    CircleCompleted, CirclePublished, CircleReopened, PublishedMerge, PublishedRef, Run,
+};
 use countersign::protocol::time::Time;
 use countersign::protocol::{Event, Team};
 use countersign::store::chain::{Link, Tail};
@@ -66,6 +70,9 @@ const BY_HAND: (&str, &str) = ("by-hand", "escalation/asked-by-a-member");
 
 /// A wake that was recorded and that nobody took follows the log of this play.
 const WAKE_BY_HAND: (&str, &str) = ("wake-by-hand", "listen/owed-again");
+
+/// The same of refs that moved, and of publishing to a repository.
+const MOVED: &str = "by-hand-moved-refs";
 
 /// One golden log.
 struct Golden {
@@ -233,8 +240,8 @@ fn linked(team: TeamName, rows: Vec<Row>) -> Golden {
     Golden { team, rows }
 }
 
-/// The events that no play has, after a log that is as it was before them.
-fn by_hand() -> Golden {
+/// A log as far as its circle's completion.
+fn completed() -> (TeamName, Vec<Row>, CircleCompleted) {
     let Golden { team, rows } = played(BY_HAND.1);
     let mut rows: Vec<Row> = rows.into_iter().map(|(row, _)| row).collect();
     let completed = rows.iter().position(|row| row.kind == "circle-completed").unwrap();
@@ -243,6 +250,22 @@ fn by_hand() -> Golden {
     else {
         unreachable!()
     };
+    (team, rows, circle)
+}
+
+fn followed(team: TeamName, mut rows: Vec<Row>, more: impl IntoIterator<Item = (Actor, Event)>) -> Golden {
+    let at = rows.last().unwrap().at;
+    for (actor, event) in more {
+        let seq = Seq(rows.len() as u64 + 1);
+        let (kind, schema, body) = (event.kind().into(), event.schema(), event.encode());
+        rows.push(Row { seq, at, actor, kind, schema, body, request: None });
+    }
+    linked(team, rows)
+}
+
+/// The events that no play has, after a log that is as it was before them.
+fn by_hand() -> Golden {
+    let (team, rows, circle) = completed();
     let more: [Event; 3] = [
         EscalationSent { id: "e1".parse().unwrap(), level: 0, channel: "ops".to_owned() }.into(),
         CircleReopened {
@@ -259,8 +282,7 @@ fn by_hand() -> Golden {
         }
         .into(),
     ];
-    follow(&mut rows, more);
-    linked(team, rows)
+    followed(team, rows, more.map(|event| (Actor::Server, event)))
 }
 
 /// A wake as no server records it any longer, after a log of one who listened.
@@ -271,18 +293,55 @@ fn wake_by_hand() -> Golden {
     rows.truncate(taken + 1);
     let (member, wake) = ("arch".parse().unwrap(), "w1".parse().unwrap());
     let woken = Woken { member, wake, obligations: vec!["review:parser@1".to_owned()] };
-    follow(&mut rows, [woken.into()]);
-    linked(team, rows)
+    followed(team, rows, [(Actor::Server, woken.into())])
 }
 
-/// Puts events behind a log, as the server's.
-fn follow(rows: &mut Vec<Row>, more: impl IntoIterator<Item = Event>) {
-    let at = rows.last().unwrap().at;
-    for event in more {
-        let seq = Seq(rows.len() as u64 + 1);
-        let (kind, schema, body) = (event.kind().into(), event.schema(), event.encode());
-        rows.push(Row { seq, at, actor: Actor::Server, kind, schema, body, request: None });
-    }
+/// A target that moved twice without the server: it is put back, then taken as it is, and published to.
+fn moved_refs() -> Golden {
+    let (team, rows, circle) = completed();
+    let id = |digit: &str| Some(digit.repeat(40).parse::<Digest>().unwrap());
+    let main = "refs/heads/main";
+    let told = |escalation: &str| -> Event {
+        let moved = MovedRef { name: main.to_owned(), from: id("1"), to: id("2") };
+        let text = "refs/heads/main moved without the server".to_owned();
+        Escalated {
+            id: escalation.parse().unwrap(),
+            moved: Some(moved),
+            ..Escalated::new(Cause::MovedRef, main, text)
+        }
+        .into()
+    };
+    let answered = |escalation: &str, decision| -> Event {
+        let (by, reason) = (Some("dana".parse().unwrap()), "we looked".to_owned());
+        EscalationClosed { id: escalation.parse().unwrap(), by, decision: Some(decision), reason }.into()
+    };
+    let dana = || Actor::Member("dana".parse().unwrap());
+    let put_back = RefPutBack { escalation: "e2".parse().unwrap(), name: main.to_owned(), because: None };
+    let merge =
+        PublishedMerge { commit: id("4").unwrap(), version: "parser@1:333333333333".parse().unwrap() };
+    let published = CirclePublished {
+        circle: circle.circle,
+        manifest: circle.manifest,
+        refs: vec![PublishedRef {
+            name: main.to_owned(),
+            from: id("2"),
+            to: id("4").unwrap(),
+            merges: vec![merge],
+        }],
+        check: Some(Run { command: "make test".to_owned(), exit: Some(0), output: Some("ok\n".to_owned()) }),
+    };
+    followed(
+        team,
+        rows,
+        [
+            (Actor::Server, told("e2")),
+            (dana(), answered("e2", Decision::PutBack)),
+            (Actor::Server, put_back.into()),
+            (Actor::Server, told("e3")),
+            (dana(), answered("e3", Decision::AcceptMove)),
+            (Actor::Server, published.into()),
+        ],
+    )
 }
 
 /// Writes a file that isn't there yet.
@@ -303,7 +362,7 @@ fn head_line(name: &str, tail: &Tail) -> String {
 
 #[test]
 fn every_play_that_is_named_has_its_golden_log() {
-    let sources = PLAYS.iter().copied().chain([BY_HAND.0, WAKE_BY_HAND.0]);
+    let sources = PLAYS.iter().copied().chain([BY_HAND.0, WAKE_BY_HAND.0, MOVED]);
     for source in sources {
         let name = format!("{RELEASE}/{}", source.replace('/', "-"));
         let path = folder().join(format!("{name}.jsonl"));
@@ -317,8 +376,9 @@ fn every_play_that_is_named_has_its_golden_log() {
         );
         let golden = match source {
             _ if source == BY_HAND.0 => by_hand(),
-            _ if source == WAKE_BY_HAND.0 => wake_by_hand(),
-            _ => played(source),
+            MOVED => moved_refs(),
+            play if play == WAKE_BY_HAND.0 => wake_by_hand(),
+            play => played(play),
         };
         let lines: Vec<String> =
             golden.rows.iter().map(|(row, link)| line(&golden.team, row, link) + "\n").collect();

@@ -36,7 +36,7 @@ const KEPT: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 /// server has, all of its group is ended.
 const GUARDED: &str = r#"exec 3<&0 </dev/null
 (cat <&3; kill -KILL 0) >/dev/null 2>&1 &
-exec sh -c "$1" 3<&-"#;
+exec sh -c "$1" 3<&- 2>&1"#;
 
 /// What is run, and what for.
 pub(super) struct About<'a> {
@@ -147,17 +147,18 @@ async fn run_in(tree: &Path, temporary: &Path, about: &About<'_>) -> std::io::Re
         .env("COUNTERSIGN_TARGET", about.target)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+        // It joins the other, so that their lines stand as they came.
+        .stderr(Stdio::null())
         .process_group(0)
         .kill_on_drop(true);
     let mut child = command.spawn()?;
     // Closed when this ends, however it ends: then the whole group does.
     let _leash = child.stdin.take();
     let mut output = Tail::default();
-    let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+    let mut out = child.stdout.take();
     let limit = Duration::from_micros(u64::try_from(about.time_max.0).unwrap_or(0));
     let ended = tokio::time::timeout(limit, async {
-        let follow = output.follow(&mut out, &mut err);
+        let follow = output.follow(&mut out);
         tokio::pin!(follow);
         let mut silent = false;
         loop {
@@ -183,7 +184,7 @@ async fn run_in(tree: &Path, temporary: &Path, about: &About<'_>) -> std::io::Re
     }
 }
 
-/// The end of what a check prints, both of its outputs as they come.
+/// The end of what a check prints, errors and all else as they come.
 #[derive(Default)]
 struct Tail {
     kept: Vec<u8>,
@@ -191,17 +192,12 @@ struct Tail {
 }
 
 impl Tail {
-    async fn follow(
-        &mut self,
-        out: &mut Option<impl AsyncRead + Unpin>,
-        err: &mut Option<impl AsyncRead + Unpin>,
-    ) {
-        let (mut from_out, mut from_err) = ([0; 4096], [0; 4096]);
-        while out.is_some() || err.is_some() {
-            tokio::select! {
-                read = read_from(out, &mut from_out), if out.is_some() => self.take(&from_out[..read]),
-                read = read_from(err, &mut from_err), if err.is_some() => self.take(&from_err[..read]),
-            }
+    async fn follow(&mut self, from: &mut Option<impl AsyncRead + Unpin>) {
+        let Some(from) = from else { return };
+        let mut piece = [0; 4096];
+        // What can't be read any longer has ended.
+        while let Ok(read @ 1..) = from.read(&mut piece).await {
+            self.take(&piece[..read]);
         }
     }
 
@@ -233,18 +229,6 @@ impl Tail {
         }
         // A key of several lines is in none of them.
         if secret::find(&told).is_some() { "[it held a secret, and is left out]\n".to_owned() } else { told }
-    }
-}
-
-/// How much was read; at the end, or where it can't be read any longer, there is nothing to read from.
-async fn read_from(from: &mut Option<impl AsyncRead + Unpin>, into: &mut [u8]) -> usize {
-    let Some(open) = from else { return 0 };
-    match open.read(into).await {
-        Ok(read @ 1..) => read,
-        _ => {
-            *from = None;
-            0
-        }
     }
 }
 

@@ -13,6 +13,7 @@ use super::answer::Failure;
 use super::door::{logged, passed};
 use super::pin;
 use super::shared::Shared;
+use super::target;
 use crate::artifact::repository::Repository;
 use crate::artifact::{Artifacts, Fault, publishing};
 use crate::coordinator::{Publication, Published, Publisher, TeamHandle};
@@ -65,6 +66,7 @@ async fn look_at(
     let Some(team) = shared.coordinator.team(name) else { return Ok(None) };
     let moved = report(shared, &team).await?;
     forget_records(repository, &team).await?;
+    target::catch_up(shared, &team, &target::Scope::All).await;
     Ok(moved.is_empty().then_some(all))
 }
 
@@ -161,6 +163,13 @@ impl Watched {
         let _ = self.shared.set(Arc::downgrade(shared));
     }
 
+    /// What else is open stands to other targets now.
+    async fn compare(&self, team: &TeamName) {
+        let Some(shared) = self.shared.get().and_then(Weak::upgrade) else { return };
+        let Some(team) = shared.coordinator.team(team) else { return };
+        target::catch_up(&shared, &team, &target::Scope::All).await;
+    }
+
     async fn check(&self, publication: &Publication) -> Result<(), String> {
         self.git.opened(&publication.team).await;
         let ending = || "the server is beginning or ending".to_owned();
@@ -182,7 +191,9 @@ impl Publisher for Watched {
     ) -> Pin<Box<dyn Future<Output = Result<Published, String>> + Send + 'a>> {
         Box::pin(async move {
             self.check(publication).await?;
-            self.git.publish(publication).await
+            let published = self.git.publish(publication).await;
+            self.compare(&publication.team).await;
+            published
         })
     }
 

@@ -386,13 +386,17 @@ pub fn status(status: &proto::GetStatusResponse) -> Value {
 
 /// What a circle's completion requires.
 pub fn explained(name: &str, explained: &proto::ExplainResponse) -> Value {
-    json!({
+    let mut out = json!({
         "name": name,
         "circle": explained.circle,
         "requirements": explained.requirements.iter().map(requirement).collect::<Value>(),
-        "publishing": explained.about.as_ref().map(publishing),
         "sequence": explained.sequence,
-    })
+    });
+    let publishing = explained.about.as_ref().map(publishing);
+    if let Some(publishing) = publishing.filter(|told| *told != json!({})) {
+        out["publishing"] = publishing;
+    }
+    out
 }
 
 /// A version that was shown, with its files.

@@ -3,6 +3,9 @@
 use super::place::text;
 use super::shop::Shop;
 
+/// Nobody looks at the targets before publishing does: as where one moves after the last confirmation.
+const UNSEEN: &str = "\n[rules]\n\"confirm/unmerged\" = \"off\"\n";
+
 #[test]
 fn a_circle_is_published_at_once_by_forward_and_merge() {
     let shop = Shop::served("", "together");
@@ -44,7 +47,7 @@ fn a_circle_is_published_at_once_by_forward_and_merge() {
 
 #[test]
 fn a_target_that_moved_so_that_it_conflicts_reopens_the_circle_and_names_who_owes() {
-    let shop = Shop::served("", "each");
+    let shop = Shop::served(UNSEEN, "each");
     shop.reviewed("app", "parser", "src/main.rs", "fn main() { parse() }\n");
     shop.reviewed("bee", "lexer", "src/main.rs", "fn main() { lex() }\n");
     shop.confirm("parser", &["app", "sec"]);
@@ -85,7 +88,7 @@ fn a_target_that_moved_so_that_it_conflicts_reopens_the_circle_and_names_who_owe
 
 #[test]
 fn what_may_only_move_forward_is_never_merged() {
-    let shop = Shop::served("how = \"fast-forward\"", "together");
+    let shop = Shop::served(&format!("how = \"fast-forward\"{UNSEEN}"), "together");
     shop.reviewed("app", "parser", "src/parser.rs", "fn parse() {}\n");
     shop.reviewed("bee", "lexer", "src/lexer.rs", "fn lex() {}\n");
     let main = shop.at("refs/heads/main");
@@ -251,9 +254,20 @@ fn a_server_that_dies_before_or_after_the_refs_moved_publishes_once() {
     }
 }
 
-#[test]
-fn two_circles_that_race_to_one_branch_both_land_or_one_owes_a_rebase() {
-    const ROUNDS: usize = 50;
+/// Fifty rounds, in five repositories.
+macro_rules! races {
+    ($($name:ident)*) => {
+        $(#[test]
+        fn $name() {
+            two_circles_race_to_one_branch_and_both_land_or_one_owes_a_rebase();
+        })*
+    };
+}
+
+races! { race_one race_two race_three race_four race_five }
+
+fn two_circles_race_to_one_branch_and_both_land_or_one_owes_a_rebase() {
+    const ROUNDS: usize = 10;
     let shop = Shop::served("", "each");
     let (mut landed, mut owing) = (0, 0);
     for round in 0..ROUNDS {
@@ -306,7 +320,7 @@ fn two_circles_that_race_to_one_branch_both_land_or_one_owes_a_rebase() {
         }
         assert_eq!(outcomes, if same { 1 } else { 2 }, "round {round}");
     }
-    assert_eq!((landed, owing), (90, 10));
+    assert_eq!((landed, owing), (18, 2));
     assert_eq!(shop.moved(), [""; 0]);
     shop.place.git("atlas.git", &["fsck", "--strict"]);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use countersign::protocol::adoption::Revise;
 use countersign::protocol::artifact::{ArtifactFacts, Identity, Place, RepoPath};
 use countersign::protocol::charter::ConfirmKind;
-use countersign::protocol::escalation::{self, Decision, ReportSent};
+use countersign::protocol::escalation::{self, Decision, MovedRef, ReportMoved, ReportPutBack, ReportSent};
 use countersign::protocol::name::{
     Actor, CircleRef, Digest, DigestPrefix, EscalationId, MemberName, MessageId, ObjectionId, ProposalName,
     Subject, VersionRef,
@@ -262,11 +262,19 @@ impl World<'_> {
         if self.served.is_some() {
             return Ok(());
         }
+        if self.dice.percent(5) {
+            return self.find_moved();
+        }
         let effects = self.team.effects();
         let (circle, mut manifest) = match self.dice.pick(&effects).cloned() {
             None => return Ok(()),
             Some(Effect::Publish { circle, manifest }) => (circle, manifest),
-            Some(Effect::PutBack { .. }) => unreachable!("the simulated teams have no door"),
+            Some(Effect::PutBack { escalation }) => {
+                let because = self.dice.percent(30).then(|| "it was moved on meanwhile".to_owned());
+                let report = Command::ReportPutBack(ReportPutBack { escalation, because });
+                self.perform(&Actor::Server, &report)?;
+                return self.perform(&Actor::Server, &report).map(drop);
+            }
             Some(Effect::Notify { escalation, level, channel }) => {
                 let report = Command::ReportSent(ReportSent { escalation, level, channel });
                 self.perform(&Actor::Server, &report)?;
@@ -295,6 +303,14 @@ impl World<'_> {
             self.perform(&Actor::Server, &command)?;
         }
         if failed { self.hurry(&command) } else { Ok(()) }
+    }
+
+    /// The server looks at a repository in which somebody moved a ref behind its back, or put it back.
+    fn find_moved(&mut self) -> Verdict {
+        let to = Digest::of_bytes([if self.dice.percent(50) { 1 } else { 2 }; 32]);
+        let moved = MovedRef { name: "refs/heads/main".to_owned(), from: None, to: Some(to) };
+        let moved = if self.dice.percent(60) { vec![moved] } else { Vec::new() };
+        self.perform(&Actor::Server, &Command::ReportMoved(ReportMoved { moved })).map(drop)
     }
 
     pub fn command(&mut self, member: &MemberName) -> Command {

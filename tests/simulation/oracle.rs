@@ -171,8 +171,8 @@ impl Oracle {
                     && history.completed_manifest(subject) == asked.digits.as_deref();
                 demand!("G12", complete != stored.is_empty(), "a report on {subject} counts once");
             }
-            // Nothing may be late, and nothing wait.
-            "time" | "resume" | "sent" | "compare" => {}
+            // Nothing may be late, nothing wait, and no ref have moved.
+            "time" | "resume" | "sent" | "compare" | "moved" | "put back" => {}
             verb => demand!("G7", !stored.is_empty(), "{verb} was accepted and nothing came of it"),
         }
         Ok(())
@@ -831,6 +831,7 @@ impl Oracle {
             "overruled-again" => &["dismiss", "overrule", "drop-deliverable", "close-phase"],
             "reviewer-gone" => &["overrule", "drop-deliverable", "close-phase"],
             "publish-failure" => &["dismiss", "drop-deliverable", "close-phase"],
+            "moved-ref" => &["put-back", "accept-move"],
             "asked" => {
                 &["dismiss", "extend", "overrule", "replace", "excuse", "drop-deliverable", "close-phase"]
             }

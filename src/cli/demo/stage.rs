@@ -135,6 +135,20 @@ impl Stage {
         tokio::time::sleep(time).await;
     }
 
+    /// Waits until what the server does by itself has brought the first proposal to that state.
+    pub(super) async fn settled(&self, state: &str) -> Result<()> {
+        let until = Instant::now() + READY_WITHIN;
+        loop {
+            let asked = run_in(&self.binary, &self.folder, Some("dana"), &["status"], true)?;
+            let json: Value = serde_json::from_slice(&asked.stdout).unwrap_or_default();
+            // Who comes too late is told by what is asked next.
+            if json["proposals"][0]["state"] == state || Instant::now() > until {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// app changes a file in its clone and commits.
     pub(super) fn work(&self, path: &str, text: &str, message: &str) -> Result<()> {
         let clone = self.folder.join("app");
