@@ -700,3 +700,27 @@ fn a_team_without_a_charter_does_nothing() {
     assert_eq!(decision.outcome.unwrap_err().code(), "NOT_ADOPTED");
     assert!(decision.events.is_empty());
 }
+
+#[test]
+fn nothing_is_published_to_a_moved_ref_until_a_person_has_said_where_it_belongs() {
+    let judge = CelJudge::shipped();
+    let publishes =
+        |stage: &Stage| stage.team.effects().iter().any(|effect| matches!(effect, Effect::Publish { .. }));
+    for (decision, done) in
+        [("dana accepts the move", None), ("dana has it put back", Some("the server puts main back"))]
+    {
+        let mut stage = Stage::open(&judge, CHARTER);
+        let steps = ["app proposes", "sec reads", "arch reads", "sec approves", "arch approves"];
+        stage.play(&judge, &steps);
+        stage.play(&judge, &["app confirms", "sec confirms", "arch confirms"]);
+        assert!(publishes(&stage));
+        stage.play(&judge, &["the server finds main moved"]);
+        assert!(!publishes(&stage), "it waits for dana");
+        stage.play(&judge, &[decision]);
+        if let Some(done) = done {
+            assert!(!publishes(&stage), "it waits until the ref is put back");
+            stage.play(&judge, &[done]);
+        }
+        assert!(publishes(&stage), "{decision}");
+    }
+}
