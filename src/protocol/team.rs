@@ -513,7 +513,8 @@ impl Team {
         let (Effect::Publish { circle, .. }, Some(adopted)) = (effect, &self.adopted) else { return false };
         let circle = self.review.circle(circle);
         let names = circle.iter().flat_map(|circle| &circle.proposals);
-        let mut targets = names.filter_map(|name| adopted.charter.target_of(name));
+        let charter = &adopted.charter;
+        let mut targets = names.map(|name| charter.target_of(name).unwrap_or(&charter.publish.target));
         targets.any(|target| escalation::holds(&self.escalations, target))
     }
 
