@@ -71,7 +71,9 @@ impl History {
         if let Some(unproven) = self.failed_check(proposal) {
             denied.push(("confirm/required-check", unproven));
         }
+        // What was withdrawn is published by nobody.
         if self.guards()
+            && !self.is_withdrawn(proposal)
             && let Some(said) = self.said_by_git(proposal)
         {
             if said.empty {
