@@ -105,8 +105,10 @@ impl Team {
     /// Whether somebody owes something in a circle, or something that moves it, or a cooldown will make
     /// it so.
     pub(super) fn somebody_owes(&self, judge: &dyn Judge, now: Time, circle: &Circle) -> bool {
+        let limits = self.adopted().map(|adopted| &adopted.charter.limits);
         let cools = |name: &ProposalName| {
-            self.review().proposal(name).is_some_and(|proposal| proposal.withdrawal.is_some())
+            let proposal = self.review().proposal(name).zip(limits);
+            proposal.is_some_and(|(proposal, limits)| self.review().cools(proposal, limits, now))
         };
         circle
             .proposals

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 
 use super::command::Propose;
 use super::state::{Circle, Objection, Proposal, Review, Version};
+use crate::protocol::charter::Limits;
 use crate::protocol::name::{Digest, ObjectionId, ProposalName};
 use crate::protocol::rejection::Violation;
 use crate::protocol::team::Ask;
+use crate::protocol::time::Time;
 
 /// What a version takes up of other proposals.
 pub(super) struct Followed<'a> {
@@ -103,24 +105,44 @@ impl<'a> Followed<'a> {
 
 /// What is open on other work that was taken back, and touched what the current version touches.
 pub(super) fn foreseen<'a>(review: &'a Review, proposal: &Proposal) -> Vec<&'a Objection> {
+    let mut found = std::collections::BTreeMap::new();
+    for source in taken_back(review, proposal) {
+        let news = source.open_objections().filter(|open| !stands(proposal, open));
+        found.extend(news.map(|objection| (objection.id, objection)));
+    }
+    found.into_values().collect()
+}
+
+/// When the last of that work may come back.
+pub(super) fn cool_at(review: &Review, proposal: &Proposal, limits: &Limits) -> Option<Time> {
+    taken_back(review, proposal).into_iter().filter_map(|source| source.cool_at(limits)).max()
+}
+
+impl Review {
+    /// Whether the end of a cooldown will have the producer owe a version of it: its own, or that of work that it
+    /// takes up.
+    pub(in crate::protocol) fn cools(&self, proposal: &Proposal, limits: &Limits, now: Time) -> bool {
+        proposal.withdrawal.is_some() || cool_at(self, proposal, limits).is_some_and(|cool_at| now < cool_at)
+    }
+}
+
+fn taken_back<'a>(review: &'a Review, proposal: &Proposal) -> Vec<&'a Proposal> {
     let Some(current) = proposal.current() else { return Vec::new() };
-    let taken_back = |source: &&Proposal| {
+    let withdrawn = |source: &&Proposal| {
         let same = source.producer == proposal.producer && source.phase == proposal.phase;
         same && source.withdrawal.is_some() && source.name != proposal.name && source.dropped.is_none()
     };
-    let mut found = std::collections::BTreeMap::new();
-    for source in review.proposals.values().filter(taken_back) {
-        let open = review.circle(&source.circle).is_some_and(Circle::is_open);
-        let mut news = source.open_objections().filter(|open| !stands(proposal, open)).peekable();
-        if !open || news.peek().is_none() {
-            continue;
-        }
-        let paths: BTreeSet<_> = current.paths.iter().collect();
-        if source.versions.iter().flat_map(|version| &version.paths).any(|path| paths.contains(path)) {
-            found.extend(news.map(|objection| (objection.id, objection)));
-        }
+    let open = |source: &&Proposal| review.circle(&source.circle).is_some_and(Circle::is_open);
+    let withdrawn: Vec<&Proposal> = review.proposals.values().filter(withdrawn).filter(open).collect();
+    // Mostly there is none.
+    if withdrawn.is_empty() {
+        return withdrawn;
     }
-    found.into_values().collect()
+    let paths: BTreeSet<_> = current.paths.iter().collect();
+    let touches = |source: &&Proposal| {
+        source.versions.iter().flat_map(|version| &version.paths).any(|path| paths.contains(path))
+    };
+    withdrawn.into_iter().filter(touches).collect()
 }
 
 fn stands(proposal: &Proposal, objection: &Objection) -> bool {

@@ -1,6 +1,7 @@
 //! obligations: what the review's state makes members owe. Each names a command that is accepted.
 
 use super::dissent;
+use super::follow;
 use super::printed::next_command;
 use super::requirement::{self, RequirementState};
 use super::state::{CheckReport, Circle, Objection, Proposal, Version};
@@ -169,6 +170,12 @@ impl Owing<'_, '_> {
         } else {
             return;
         };
+        // The end of that cooldown is a deadline of the team, too.
+        let cool_at = follow::cool_at(self.team.review(), proposal, &self.charter.limits);
+        if cool_at.is_some_and(|cool_at| self.now < cool_at) {
+            return;
+        }
+        let since = cool_at.map_or(since, |cool_at| since.max(cool_at));
         let before_a_person =
             self.team.escalations().open_on(Cause::RoundLimit, proposal.name.as_str()).is_some();
         if proposal.unread().next().is_some() || before_a_person {
