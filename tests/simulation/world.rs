@@ -9,7 +9,7 @@ use countersign::protocol::deadline::ServerResumed;
 use countersign::protocol::escalation::Cause;
 use countersign::protocol::name::{Actor, CircleRef, Digest, MemberName, ObjectionId, ProposalName, Seq};
 use countersign::protocol::review::{
-    Circle, Confirm, Proposal, ProposalState, Propose, Requirement, RequirementState, requirement,
+    Circle, Confirm, Proposal, ProposalState, Propose, Requirement, RequirementState, Version, requirement,
 };
 use countersign::protocol::time::{Span, Time};
 use countersign::protocol::{
@@ -430,10 +430,20 @@ impl<'a> World<'a> {
 
     fn cools(&self, circle: &Circle) -> bool {
         let deadline = self.team.next_deadline(self.judge, self.now);
-        let withdrawn = |name: &ProposalName| {
-            self.team.review().proposal(name).is_some_and(|proposal| proposal.withdrawal.is_some())
+        let review = self.team.review();
+        // Its own, or that of other work of its producer's which it takes up.
+        let takes_up = |proposal: &Proposal, other: &Proposal| {
+            let paths = |one: &Version| one.paths.to_vec();
+            let current = proposal.current().map(paths).unwrap_or_default();
+            let touched = other.versions.iter().flat_map(paths);
+            let same = other.producer == proposal.producer && other.phase == proposal.phase;
+            other.name == proposal.name || same && touched.into_iter().any(|path| current.contains(&path))
         };
-        deadline.is_some() && circle.proposals.iter().any(withdrawn)
+        let cools = |name: &ProposalName| {
+            let Some(proposal) = review.proposal(name) else { return false };
+            review.proposals().any(|other| other.withdrawal.is_some() && takes_up(proposal, other))
+        };
+        deadline.is_some() && circle.proposals.iter().any(cools)
     }
 
     /// The one standstill that is known: an edge whose reviewer may not approve the version, and a
