@@ -143,6 +143,7 @@ impl Review {
                         proposal.publish_failed = Some(reopened.because.clone());
                     }
                 }
+                self.lapse_reopened(charter, &reopened.circle);
             }
             Event::RecoveryFired(fired) => self.repair(fired),
             Event::ReviewerReplaced(replaced) => {

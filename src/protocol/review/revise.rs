@@ -30,6 +30,17 @@ impl Review {
         }
     }
 
+    /// What was complete when charters changed stands under the one in force once it is open again.
+    pub(super) fn lapse_reopened(&mut self, charter: &Charter, circle: &CircleName) {
+        let Some(circle) = self.circles.get(circle) else { return };
+        let Some((_, phase)) = charter.phase(&circle.phase) else { return };
+        for name in &circle.proposals {
+            if let Some(proposal) = self.proposals.get_mut(name) {
+                lapse(charter, phase, proposal);
+            }
+        }
+    }
+
     /// Where a reviewer looks through a further lens under the next charter, what a person decided in its stead on
     /// the current version was not about that one, and says nothing any longer.
     pub(in crate::protocol) fn lapse_decisions(&mut self, before: &Charter, next: &Charter) {
