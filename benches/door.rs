@@ -8,16 +8,14 @@
 
 mod figures;
 
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
+use figures::program::{Served, program, ran};
 use figures::{at_most, median, millis, number, quick};
 
 const BUDGET: f64 = 1.5;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_countersign");
 
 const CHARTER: &str = r#"
 [team]
@@ -36,16 +34,6 @@ deliverables = [{ name = "parser", producer = "app" }]
 reviews = [{ reviewer = "sec", of = "app", lens = "security" }]
 "#;
 
-/// A server that ends with its bench.
-struct Served(Child);
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.0.kill().expect("it runs");
-        self.0.wait().expect("it ends");
-    }
-}
-
 fn main() {
     let rounds = number("--rounds", if quick() { 15 } else { 100 });
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -57,12 +45,7 @@ fn main() {
     git(root, &["init", "-q", "-b", "main", "clone"]);
     ran(&mut program(root, &["init", "--charter", "charter.toml"]));
     ran(&mut program(root, &["door", "install"]));
-    let mut serve = program(root, &["serve", "--listen", "127.0.0.1:0"]);
-    let mut serve = serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the program starts");
-    let out = serve.stdout.take().expect("its output is piped");
-    let _served = Served(serve);
-    let mut ready = String::new();
-    BufReader::new(out).read_line(&mut ready).expect("its line");
+    let _served = Served::start(root);
 
     let clone = root.join("clone");
     let mut times: [Vec<f64>; 3] = Default::default();
@@ -73,7 +56,7 @@ fn main() {
         git(&clone, &["commit", "-q", "-m", "One more"]);
         let refspec = format!("HEAD:refs/heads/round-{round}");
         let push = |to: &str| {
-            let mut push = command("git", &clone);
+            let mut push = git_command(&clone);
             push.args(["push", "-q", to, &refspec]);
             push
         };
@@ -97,8 +80,8 @@ fn main() {
     );
 }
 
-fn command(program: &str, folder: &Path) -> Command {
-    let mut command = Command::new(program);
+fn git_command(folder: &Path) -> Command {
+    let mut command = Command::new("git");
     command.current_dir(folder).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
     for name in ["GIT_AUTHOR", "GIT_COMMITTER"] {
         command.env(format!("{name}_NAME"), "app").env(format!("{name}_EMAIL"), "app@example.org");
@@ -106,18 +89,6 @@ fn command(program: &str, folder: &Path) -> Command {
     command
 }
 
-fn program(root: &Path, args: &[&str]) -> Command {
-    let mut program = command(PROGRAM, root);
-    program.env("COUNTERSIGN_HOME", root.join(".countersign")).args(args);
-    program
-}
-
 fn git(folder: &Path, args: &[&str]) {
-    ran(command("git", folder).args(args));
-}
-
-/// Runs it to its end.
-fn ran(command: &mut Command) {
-    let output = command.stdin(Stdio::null()).output().expect("the program starts");
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    ran(git_command(folder).args(args));
 }

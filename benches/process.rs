@@ -9,15 +9,15 @@
 
 mod figures;
 
-use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
 use countersign::coordinator::SystemClock;
 use countersign::home::Home;
 use countersign::server::{self, operator};
+use figures::program::{self, ran, ran_with};
 use figures::{at_most, echo, median, millis, number, option, quick};
 use tonic::transport::Endpoint;
 
@@ -25,6 +25,9 @@ const BUDGET: f64 = 2.0;
 
 /// A hook may take so long, in milliseconds.
 const HOOK_BUDGET: f64 = 100.0;
+
+/// What a harness says to its hook; the other commands read nothing.
+const HARNESS_SAYS: &str = r#"{"stop_hook_active": false}"#;
 
 fn main() {
     if let Some(addr) = option("--trivial") {
@@ -50,9 +53,8 @@ fn main() {
     std::fs::create_dir(&files).expect("a fresh folder");
     std::fs::write(files.join("parser.rs"), "fn parse() {}\n").expect("it can be written");
     let program = |member: &str, arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
-        command.env("COUNTERSIGN_HOME", folder.path().join(".countersign"));
-        command.current_dir(folder.path()).args(["--as", member]).args(arguments);
+        let mut command = program::program(folder.path(), &["--as", member]);
+        command.args(arguments);
         command
     };
     ran(&mut program("app", &["propose", "parser", "--path", "work", "--summary", "First"]));
@@ -71,7 +73,7 @@ fn main() {
         let commands = [trivial, program("sec", &["status"]), program("sec", &approve), hook];
         for (mut command, times) in commands.into_iter().zip(&mut times) {
             let began = Instant::now();
-            ran(&mut command);
+            ran_with(&mut command, HARNESS_SAYS);
             times.push(millis(began.elapsed()));
         }
     }
@@ -90,24 +92,6 @@ fn main() {
     println!("budget 6: a hook takes {hook:.1} ms, at most {HOOK_BUDGET}: {}", at_most(hook, HOOK_BUDGET));
     runtime.block_on(running.shutdown());
     assert!(Path::new(&files).exists());
-}
-
-/// Runs it to its end; what it printed.
-fn ran(command: &mut Command) -> String {
-    let mut running = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    // What a harness says to its hook; the other commands read nothing.
-    let mut input = running.stdin.take().expect("its input is piped");
-    let _ = input.write_all(b"{\"stop_hook_active\": false}");
-    drop(input);
-    let output = running.wait_with_output().expect("it ends");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "{command:?}: {}{}", text(&output.stdout), text(&output.stderr));
-    text(&output.stdout)
 }
 
 /// The client that is compared with.

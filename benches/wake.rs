@@ -19,6 +19,7 @@ use countersign::wire::proto::listen_response::Said;
 use countersign::wire::proto::listen_service_client::ListenServiceClient;
 use countersign::wire::proto::room_service_client::RoomServiceClient;
 use countersign::wire::proto::{AcknowledgeRequest, ListenRequest, ListenResponse, SayRequest, Waking};
+use figures::program::{Served, program, ran};
 use figures::{at_least, at_most, median, millis, number, option, quick};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Streaming};
@@ -35,23 +36,11 @@ const PROCESS_BUDGET: f64 = 15.0;
 /// How many times faster than hcom.
 const HCOM_BUDGET: f64 = 5.0;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_countersign");
-
 /// Members of a team who only wait.
 const IDLE: usize = 190;
 
 /// Listeners of one connection: below what the server lets one connection open.
 const STREAMS_PER_CONNECTION: usize = 1_000;
-
-/// A server that ends with its bench.
-struct Served(Child);
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.0.kill().expect("it runs");
-        self.0.wait().expect("it ends");
-    }
-}
 
 struct Place {
     folder: tempfile::TempDir,
@@ -70,12 +59,7 @@ impl Place {
             let mut add = program(folder.path(), verb);
             ran(add.arg("--charter").arg(&file));
         }
-        let mut serve = program(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--no-page"]);
-        let mut serve =
-            serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the program starts");
-        let out = serve.stdout.take().expect("its output is piped");
-        let served = Served(serve);
-        BufReader::new(out).read_line(&mut String::new()).expect("its line");
+        let served = Served::start(folder.path());
         let addr = Home::at(folder.path().join(".countersign")).read_server().expect("it serves").addr;
         Self { folder, addr: addr.to_string(), served }
     }
@@ -97,8 +81,7 @@ impl Place {
 
     /// What the server has in memory, in KiB.
     fn resident_kib(&self) -> f64 {
-        let status =
-            std::fs::read_to_string(format!("/proc/{}/status", self.served.0.id())).expect("it runs");
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.served.id())).expect("it runs");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it says so");
         line.trim().trim_end_matches("kB").trim().parse().expect("a number")
     }
@@ -308,16 +291,4 @@ impl Hcom {
         lines.for_each(drop);
         took
     }
-}
-
-fn program(root: &Path, args: &[&str]) -> Command {
-    let mut program = Command::new(PROGRAM);
-    program.current_dir(root).env("COUNTERSIGN_HOME", root.join(".countersign")).args(args);
-    program
-}
-
-/// Runs it to its end.
-fn ran(command: &mut Command) {
-    let output = command.stdin(Stdio::null()).output().expect("the program starts");
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }

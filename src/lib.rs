@@ -9,6 +9,7 @@
 //! - [`door`]: git: which refs move only to what was reviewed, and the hook that sees to it.
 //! - [`coordinator`]: one task a team; decides, commits, answers.
 //! - [`home`]: the folder of a server, and who may read what in it.
+//! - [`shell`]: a command line of the charter's, run within bounds.
 //! - [`notify`]: persons are told of escalations: webhooks, commands.
 //! - [`publish`]: what a circle completed comes to stand in the repository.
 //! - [`wire`]: the only module that knows protobuf.
@@ -29,5 +30,6 @@ pub mod page;
 pub mod protocol;
 pub mod publish;
 pub mod server;
+pub mod shell;
 pub mod store;
 pub mod wire;

@@ -19,10 +19,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("coordinator", &["protocol", "store"]),
     ("home", &["protocol", "coordinator"]),
     ("wire", &["protocol"]),
-    ("notify", &["protocol", "coordinator", "home"]),
+    ("shell", &[]),
+    ("notify", &["protocol", "coordinator", "home", "shell"]),
     // It calls the server's services as anybody does, in the same process.
     ("page", &["protocol", "coordinator", "wire"]),
-    ("publish", &["protocol", "coordinator", "artifact", "home"]),
+    ("publish", &["protocol", "coordinator", "artifact", "home", "shell"]),
     (
         "server",
         &[

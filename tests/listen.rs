@@ -8,6 +8,9 @@ mod support;
 
 #[path = "listen/blocked.rs"]
 mod blocked;
+#[path = "support/place.rs"]
+#[allow(dead_code)] // It is shared with the tests of the command line.
+mod place;
 #[path = "listen/processes.rs"]
 mod processes;
 #[path = "listen/raced.rs"]

@@ -3,6 +3,7 @@
 #![allow(dead_code)] // Each bench uses its part.
 
 pub mod echo;
+pub mod program;
 pub mod team;
 
 /// The program's own.

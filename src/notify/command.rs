@@ -4,17 +4,18 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{ChildStderr, Command};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
 
 use crate::coordinator::Notice;
 use crate::protocol::name::shown;
+use crate::shell::{self, Tail};
 
 /// How long a command may take.
 const TIME_MAX: Duration = Duration::from_secs(30);
 
-/// How long is waited for what a command said last.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// What is kept of its errors, in bytes.
+const SAID_BYTES_MAX: usize = 2048;
 
 /// What it said of a failure, in characters.
 const SAID_MAX: usize = 300;
@@ -27,25 +28,14 @@ const KEPT: [&str; 7] =
 /// about in its environment. Success is exit 0; one that takes too long is ended.
 pub(super) async fn run(line: &str, folder: &Path, notice: &Notice, text: &str) -> Result<(), String> {
     let opened = &notice.escalation.opened;
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(line).current_dir(folder).env_clear();
-    for name in KEPT {
-        if let Some(value) = std::env::var_os(name) {
-            command.env(name, value);
-        }
-    }
+    let mut command = shell::command(&[line], folder, &KEPT);
     command
         .env("COUNTERSIGN_TEAM", notice.team.as_str())
         .env("COUNTERSIGN_ESCALATION", opened.id.to_string())
         .env("COUNTERSIGN_CAUSE", opened.cause.as_str())
         .env("COUNTERSIGN_LEVEL", notice.level.to_string())
         .env("COUNTERSIGN_SUBJECT", shown(&opened.subject, SAID_MAX))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        // With all that it starts, so that all of it can be ended.
-        .process_group(0)
-        .kill_on_drop(true);
+        .stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| format!("the command can't be run: {error}"))?;
     let group = child.id();
     let input = child.stdin.take();
@@ -56,32 +46,19 @@ pub(super) async fn run(line: &str, folder: &Path, notice: &Notice, text: &str) 
             let _ = input.write_all(text.as_bytes()).await;
         }
     });
-    let mut said = Tail::default();
+    let mut said = Tail::of(SAID_BYTES_MAX);
     let errors = child.stderr.take();
-    // It has ended when the command has: what it left running may hold its output open.
-    let ended = async {
-        let follow = said.follow(errors);
-        tokio::pin!(follow);
-        let mut silent = false;
-        loop {
-            tokio::select! {
-                () = &mut follow, if !silent => silent = true,
-                ended = child.wait() => {
-                    if !silent {
-                        // Its last words may still be on their way; nothing is lost where they are not.
-                        let _ = tokio::time::timeout(LAST_WORDS, &mut follow).await;
-                    }
-                    break ended;
-                }
-            }
-        }
-    };
+    let ended = shell::follow(&mut child, errors, &mut said);
     let Ok(ended) = tokio::time::timeout(TIME_MAX, ended).await else {
         end_group(group).await;
         return Err(format!("the command took longer than {} s, and was ended", TIME_MAX.as_secs()));
     };
     let status = ended.map_err(|error| format!("the command got lost: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("the command ended with {status}: {}", said.line())) }
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("the command ended with {status}: {}", last_line(&said)))
+    }
 }
 
 /// Ends a command with all that it started.
@@ -93,28 +70,9 @@ async fn end_group(group: Option<u32>) {
     }
 }
 
-/// The end of what a command says, whatever it says.
-#[derive(Default)]
-struct Tail(Vec<u8>);
-
-impl Tail {
-    const BYTES: usize = 2048;
-
-    /// Reads up to the end, and keeps the last of it.
-    async fn follow(&mut self, from: Option<ChildStderr>) {
-        let Some(mut from) = from else { return };
-        let mut piece = [0; Self::BYTES];
-        while let Ok(read @ 1..) = from.read(&mut piece).await {
-            self.0.extend_from_slice(&piece[..read]);
-            let more = self.0.len().saturating_sub(Self::BYTES);
-            self.0.drain(..more);
-        }
-    }
-
-    fn line(&self) -> String {
-        let text = String::from_utf8_lossy(&self.0);
-        shown(text.trim_end().lines().last().unwrap_or_default(), SAID_MAX)
-    }
+fn last_line(said: &Tail) -> String {
+    let text = String::from_utf8_lossy(said.kept());
+    shown(text.trim_end().lines().last().unwrap_or_default(), SAID_MAX)
 }
 
 #[cfg(test)]

@@ -9,9 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::Command;
-
 use crate::artifact::folder::Extraction;
 use crate::artifact::repository::Repository;
 use crate::artifact::{Entry, EntryKind, Failure, Fault};
@@ -19,12 +16,10 @@ use crate::protocol::name::{CircleRef, Digest, TeamName, shown};
 use crate::protocol::review::Run;
 use crate::protocol::secret;
 use crate::protocol::time::Span;
+use crate::shell::{self, Tail};
 
 /// What is kept of a check's output: its end, in bytes.
 pub const OUTPUT_BYTES_MAX: usize = 16 << 10;
-
-/// How long is waited for the end of the output once the command has ended: what it left running may hold it open.
-const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The last line of the output, in characters, as it is quoted.
 const QUOTED_MAX: usize = 200;
@@ -66,7 +61,7 @@ pub(super) async fn run(
     let tree = place.path().join("tree");
     lay_out(repository, commit, &tree).await?;
     let ended = run_in(&tree, place.path(), about).await.map_err(Fault::io(&tree))?;
-    let output = ended.output.told();
+    let output = told(&ended.output);
     let time_max = about.time_max.0 / 1_000_000;
     let because = match (ended.timed_out, ended.exit) {
         (true, _) => Some(format!("took longer than {time_max} s, and was ended")),
@@ -133,47 +128,21 @@ struct Ended {
 }
 
 async fn run_in(tree: &Path, temporary: &Path, about: &About<'_>) -> std::io::Result<Ended> {
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(GUARDED).arg("sh").arg(about.line).current_dir(tree).env_clear();
-    for name in KEPT {
-        if let Some(value) = std::env::var_os(name) {
-            command.env(name, value);
-        }
-    }
+    let mut command = shell::command(&[GUARDED, "sh", about.line], tree, &KEPT);
     command
         .env("TMPDIR", temporary)
         .env("COUNTERSIGN_TEAM", about.team.as_str())
         .env("COUNTERSIGN_CIRCLE", about.circle.to_string())
         .env("COUNTERSIGN_TARGET", about.target)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        // It joins the other, so that their lines stand as they came.
-        .stderr(Stdio::null())
-        .process_group(0)
-        .kill_on_drop(true);
+        // Errors join it, so that all lines stand as they came.
+        .stdout(Stdio::piped());
     let mut child = command.spawn()?;
     // Closed when this ends, however it ends: then the whole group does.
     let _leash = child.stdin.take();
-    let mut output = Tail::default();
-    let mut out = child.stdout.take();
+    let mut output = Tail::of(OUTPUT_BYTES_MAX);
+    let out = child.stdout.take();
     let limit = Duration::from_micros(u64::try_from(about.time_max.0).unwrap_or(0));
-    let ended = tokio::time::timeout(limit, async {
-        let follow = output.follow(&mut out);
-        tokio::pin!(follow);
-        let mut silent = false;
-        loop {
-            tokio::select! {
-                () = &mut follow, if !silent => silent = true,
-                ended = child.wait() => {
-                    if !silent {
-                        // Nothing of it is waited for without end.
-                        let _ = tokio::time::timeout(LAST_WORDS, &mut follow).await;
-                    }
-                    break ended;
-                }
-            }
-        }
-    });
+    let ended = tokio::time::timeout(limit, shell::follow(&mut child, out, &mut output));
     match ended.await {
         Ok(ended) => Ok(Ended { exit: ended?.code(), timed_out: false, output }),
         Err(_) => {
@@ -184,52 +153,27 @@ async fn run_in(tree: &Path, temporary: &Path, about: &About<'_>) -> std::io::Re
     }
 }
 
-/// The end of what a check prints, errors and all else as they come.
-#[derive(Default)]
-struct Tail {
-    kept: Vec<u8>,
-    dropped: usize,
-}
-
-impl Tail {
-    async fn follow(&mut self, from: &mut Option<impl AsyncRead + Unpin>) {
-        let Some(from) = from else { return };
-        let mut piece = [0; 4096];
-        // What can't be read any longer has ended.
-        while let Ok(read @ 1..) = from.read(&mut piece).await {
-            self.take(&piece[..read]);
+/// The output as a text in whole lines, without what must not stand in a log.
+fn told(output: &Tail) -> String {
+    let text = String::from_utf8_lossy(output.kept());
+    let text = match output.dropped() {
+        0 => text.as_ref(),
+        _ => text.split_once('\n').map_or(text.as_ref(), |(_, whole)| whole),
+    };
+    let mut told = match output.dropped() {
+        0 => String::new(),
+        dropped => format!("[{dropped} bytes before this are left out]\n"),
+    };
+    let hidden = secret::find(text).is_some();
+    for line in text.split_inclusive('\n') {
+        if hidden && secret::find(line).is_some() {
+            told.push_str("[a line with a secret is left out]\n");
+        } else {
+            told.extend(line.chars().map(|c| if c == '\0' { '\u{fffd}' } else { c }));
         }
     }
-
-    fn take(&mut self, piece: &[u8]) {
-        self.kept.extend_from_slice(piece);
-        let more = self.kept.len().saturating_sub(OUTPUT_BYTES_MAX);
-        self.kept.drain(..more);
-        self.dropped += more;
-    }
-
-    /// As a text in whole lines, without what must not stand in a log.
-    fn told(&self) -> String {
-        let text = String::from_utf8_lossy(&self.kept);
-        let text = match self.dropped {
-            0 => text.as_ref(),
-            _ => text.split_once('\n').map_or(text.as_ref(), |(_, whole)| whole),
-        };
-        let mut told = match self.dropped {
-            0 => String::new(),
-            dropped => format!("[{dropped} bytes before this are left out]\n"),
-        };
-        let hidden = secret::find(text).is_some();
-        for line in text.split_inclusive('\n') {
-            if hidden && secret::find(line).is_some() {
-                told.push_str("[a line with a secret is left out]\n");
-            } else {
-                told.extend(line.chars().map(|c| if c == '\0' { '\u{fffd}' } else { c }));
-            }
-        }
-        // A key of several lines is in none of them.
-        if secret::find(&told).is_some() { "[it held a secret, and is left out]\n".to_owned() } else { told }
-    }
+    // A key of several lines is in none of them.
+    if secret::find(&told).is_some() { "[it held a secret, and is left out]\n".to_owned() } else { told }
 }
 
 #[cfg(test)]
@@ -238,13 +182,13 @@ mod tests {
 
     #[test]
     fn only_the_end_of_an_output_is_kept_and_no_secret() {
-        let mut tail = Tail::default();
+        let mut tail = Tail::of(OUTPUT_BYTES_MAX);
         tail.take(&b"x".repeat(OUTPUT_BYTES_MAX));
         tail.take(b"\nlast\0\n");
-        assert_eq!(tail.told(), "[7 bytes before this are left out]\nlast\u{fffd}\n");
-        let mut tail = Tail::default();
+        assert_eq!(told(&tail), "[7 bytes before this are left out]\nlast\u{fffd}\n");
+        let mut tail = Tail::of(OUTPUT_BYTES_MAX);
         tail.take(format!("one\nkey AKIA{} here\ntwo\n", "IOSFODNN7EXAMPLE").as_bytes());
-        assert_eq!(tail.told(), "one\n[a line with a secret is left out]\ntwo\n");
+        assert_eq!(told(&tail), "one\n[a line with a secret is left out]\ntwo\n");
         assert_eq!(quoted("a\nb \n\n"), ": b");
     }
 }

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use super::place::{Place, Ran, text};
+use super::place::{Place, Process, Ran, text};
 
 /// Runs the hook as the harness does: in its clone, its words on standard input.
 fn hook(place: &Place, clone: &str, occasion: &str, said: &Value, more: &[&str]) -> Ran {
@@ -37,28 +37,16 @@ fn cloned() -> Place {
 }
 
 /// A listener of a member's, that is armed.
-struct Listener(std::process::Child);
-
-impl Listener {
-    fn of(place: &Place, member: &str) -> Self {
-        let mut listen = place.command(member, &["listen"]);
-        let listening = listen.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let listener = Self(listening.expect("the program"));
-        let armed = |roster: &Value| {
-            let members = roster["members"].as_array().expect("members");
-            members.iter().any(|entry| entry["name"] == member && entry["presence"] == "listening")
-        };
-        while !armed(&place.run(&["--json", "--as", "dana", "roster"]).done().json()) {}
-        listener
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        // Both fail only where it has ended already, and then the test says so.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+fn listener(place: &Place, member: &str) -> Process {
+    let mut listen = place.command(member, &["listen"]);
+    let listening = listen.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let listener = Process(listening.expect("the program"));
+    let armed = |roster: &Value| {
+        let members = roster["members"].as_array().expect("members");
+        members.iter().any(|entry| entry["name"] == member && entry["presence"] == "listening")
+    };
+    while !armed(&place.run(&["--json", "--as", "dana", "roster"]).done().json()) {}
+    listener
 }
 
 #[test]
@@ -76,10 +64,10 @@ fn whoever_owes_is_kept_once_and_whoever_waits_may_rest() {
     let waits = hook(&place, "sec", "stop", &stop(false), &[]).done().json();
     let message = "countersign: sec owes nothing and waits for app in implement";
     assert_eq!(waits, json!({ "systemMessage": format!("{message}; nothing wakes it: countersign listen") }));
-    let listener = Listener::of(&place, "sec");
+    let armed = listener(&place, "sec");
     let waits = hook(&place, "sec", "stop", &stop(false), &[]).done().json();
     assert_eq!(waits, json!({ "systemMessage": message }));
-    drop(listener);
+    drop(armed);
 
     let told = hook(&place, "app", "prompt", &json!({ "prompt": "hello" }), &[]).done().json();
     assert_eq!(told["hookSpecificOutput"]["hookEventName"], "UserPromptSubmit");

@@ -1,14 +1,14 @@
 //! Staging from clones elsewhere: over http with a password, over ssh, by the clone's own remote.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use super::guarded::Guarded;
-use super::place::{Ran, text};
+use super::place::{Process, Ran, text};
 
 /// git's own http-backend, on loopback.
 struct Forge {
-    process: Child,
+    _process: Process,
     url: String,
 }
 
@@ -23,15 +23,7 @@ impl Forge {
         let out = process.stdout.take().expect("its output is piped");
         BufReader::new(out).read_line(&mut port).expect("its line");
         let url = format!("http://app:secret@127.0.0.1:{}/atlas.git", port.trim());
-        Self { process, url }
-    }
-}
-
-impl Drop for Forge {
-    fn drop(&mut self) {
-        // Both fail only where it has ended already, and then the test says so.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        Self { _process: Process(process), url }
     }
 }
 

@@ -1,58 +1,32 @@
 //! Real listeners, each a process of its own, and a real server that is killed under them.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_countersign");
+use super::place::Place;
 
 /// Resident memory that one blocked listener may take, in KiB; a debug build's.
 const LISTENER_KIB_MAX: u64 = 64 * 1024;
 
 struct Home {
-    folder: TempDir,
-    server: Option<Child>,
+    place: Place,
 }
 
 impl Home {
     fn with_charter(charter: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("charter.toml"), charter).unwrap();
-        let mut home = Self { folder, server: None };
-        home.run("", &["init", "--charter", "charter.toml"]);
-        home.serve();
-        home
+        let mut place = Place::with(charter);
+        place.serve();
+        Self { place }
     }
 
     fn command(&self, member: &str, args: &[&str]) -> Command {
-        let mut command = Command::new(PROGRAM);
-        command.current_dir(self.folder.path()).args(args).stdin(Stdio::null());
-        for name in ["COUNTERSIGN_HOME", "COUNTERSIGN_ADDR", "COUNTERSIGN_TOKEN_FILE", "COUNTERSIGN_AS"] {
-            command.env_remove(name);
-        }
-        if !member.is_empty() {
-            command.env("COUNTERSIGN_AS", member);
-        }
+        let mut command = self.place.command(".", args);
+        command.env("COUNTERSIGN_AS", member).stdin(Stdio::null());
         command
-    }
-
-    fn serve(&mut self) {
-        let mut command = self.command("", &["serve", "--listen", "127.0.0.1:0"]);
-        let mut server = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        assert!(!line.is_empty(), "it says when it is ready");
-        self.server = Some(server);
-    }
-
-    fn kill(&mut self) {
-        let mut server = self.server.take().unwrap();
-        server.kill().unwrap();
-        server.wait().unwrap();
     }
 
     fn run(&self, member: &str, args: &[&str]) -> (i32, String) {
@@ -83,20 +57,10 @@ impl Home {
     }
 
     fn propose(&self, member: &str, name: &str) -> Value {
-        let path = self.folder.path().join(name);
-        fs::create_dir_all(&path).unwrap();
-        fs::write(path.join("text"), name).unwrap();
+        self.place.write(&format!("{name}/text"), name);
         let proposed = self.json(member, &["propose", name, "--path", name, "--summary", "it works"]);
         assert_eq!(proposed["ok"], true, "{proposed}");
         proposed
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        if self.server.is_some() {
-            self.kill();
-        }
     }
 }
 
@@ -133,8 +97,8 @@ fn fifty_listeners_over_a_killed_server_and_everyone_hears_exactly_theirs() {
     let mut home = Home::with_charter(&charter(WORKS, LISTENERS));
     let mut listeners: Vec<Child> = (1..=LISTENERS).map(|n| home.listen(&format!("m{n}"), &[])).collect();
     home.until("listening", LISTENERS);
-    home.kill();
-    home.serve();
+    home.place.drop_server();
+    home.place.serve();
     // They come back while it happens.
     (1..=WORKS).for_each(|n| drop(home.propose(&format!("p{n}"), &format!("d{n}"))));
     let idle = listeners.split_off(WORKS);
@@ -205,10 +169,10 @@ fn each_end_has_its_exit_code_and_the_last_line_names_what_woke() {
     home.propose("p1", "d1");
     let (code, said) = ended(second);
     assert_eq!((code, said.lines().last()), (0, Some("woken by review:d1@1")), "{said}");
-    home.kill();
+    home.place.drop_server();
     let (code, said) = home.run("m1", &["listen", "--patience", "50ms"]);
     assert_eq!(code, 3, "{said}");
-    home.serve();
+    home.place.serve();
     let (code, said) = home.run("m1", &["listen", "--watch"]);
     assert_eq!((code, said.contains("NOT_A_WATCHER")), (1, true), "{said}");
     let (code, said) = home.run("m1", &["listen", "--topic", "nothing"]);
@@ -218,13 +182,13 @@ fn each_end_has_its_exit_code_and_the_last_line_names_what_woke() {
 #[test]
 fn a_command_is_run_on_each_wake_and_one_that_fails_gets_it_again() {
     let home = Home::with_charter(&charter(2, 1).replace("reviewer = \"m2\"", "reviewer = \"m1\""));
-    let script = home.folder.path().join("hear");
+    let script = home.place.path("hear");
     fs::write(&script, "#!/bin/sh\ncat >> heard\necho >> runs\n[ \"$(wc -l < runs)\" != 1 ]\n").unwrap();
     let run = |path: &Path| format!("sh {}", path.display());
     let mut listener = home.listen("m1", &["--exec", &run(&script)]);
     home.until("listening", 1);
     home.propose("p1", "d1");
-    let heard = || fs::read_to_string(home.folder.path().join("heard")).unwrap_or_default();
+    let heard = || fs::read_to_string(home.place.path("heard")).unwrap_or_default();
     // Refused the first time, it comes again; then it is taken, and the listener stays.
     while heard().lines().count() < 2 {
         std::thread::yield_now();

@@ -33,10 +33,21 @@ reviews = [
     )
 }
 
+/// A process that ends with its test.
+pub struct Process(pub Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both fail only where it has ended already, and then the test says so.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A temporary folder with a home in it.
 pub struct Place {
     folder: TempDir,
-    server: Option<Child>,
+    server: Option<Process>,
 }
 
 /// What a run of the program gave.
@@ -135,30 +146,32 @@ impl Place {
         let out = server.stdout.take().expect("its output is piped");
         BufReader::new(out).read_line(&mut ready).expect("its line");
         assert!(ready.starts_with("serving "), "the server said {ready:?}");
-        self.server = Some(server);
+        self.server = Some(Process(server));
         ready
     }
 
     /// Ends the server in good order; how it exited.
     pub fn end_server(&mut self) -> i32 {
-        let mut server = self.server.take().expect("a server runs");
+        let Process(server) = &mut self.server.take().expect("a server runs");
         let killed = Command::new("kill").args(["-TERM", &server.id().to_string()]).status();
         assert!(killed.expect("kill").success());
         server.wait().expect("it ends").code().unwrap_or(-1)
     }
 
-    /// Kills the server, or finds it dead; nothing of it is tidied up.
+    /// Kills the server, or finds it dead; all that it wrote stays.
+    pub fn drop_server(&mut self) {
+        drop(self.server.take().expect("a server runs"));
+    }
+
+    /// The same, but for the file that says where it listens.
     pub fn kill_server(&mut self) {
-        let mut server = self.server.take().expect("a server runs");
-        // It may have ended already.
-        let _ = server.kill();
-        server.wait().expect("it ends");
+        self.drop_server();
         std::fs::remove_file(self.path(".countersign/server.json")).expect("it stays behind");
     }
 
     /// Waits until the server has died by itself.
     pub fn server_died(&mut self) {
-        let mut server = self.server.take().expect("a server runs");
+        let Process(server) = &mut self.server.take().expect("a server runs");
         let ended = server.wait().expect("it ends");
         assert!(!ended.success(), "{ended}");
         std::fs::remove_file(self.path(".countersign/server.json")).expect("it stays behind");
@@ -255,16 +268,6 @@ impl Place {
             "Streaming parser",
         ]);
         text(&proposed.done().json()["ref"])
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if let Some(server) = &mut self.server {
-            // It may have ended already.
-            let _ = server.kill();
-            let _ = server.wait();
-        }
     }
 }
 

@@ -187,7 +187,6 @@ async fn play(stage: &mut Stage) -> Result<()> {
     stage.cli("app", &["confirm", &circle])?;
     stage.cli("sec", &["confirm", &circle])?;
     stage.grpc_confirm(&circle).await?;
-    stage.settled("published").await?;
     let status = stage.cli("dana", &["status"])?;
     status.expect("proposals.0.state", "published")?;
     stage.refused_cli("sec", &["object", &v3, "too late", "--at", "src/parser.rs:1"], "CIRCLE_COMPLETE")?;

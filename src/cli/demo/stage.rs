@@ -135,20 +135,6 @@ impl Stage {
         tokio::time::sleep(time).await;
     }
 
-    /// Waits until what the server does by itself has brought the first proposal to that state.
-    pub(super) async fn settled(&self, state: &str) -> Result<()> {
-        let until = Instant::now() + READY_WITHIN;
-        loop {
-            let asked = run_in(&self.binary, &self.folder, Some("dana"), &["status"], true)?;
-            let json: Value = serde_json::from_slice(&asked.stdout).unwrap_or_default();
-            // Who comes too late is told by what is asked next.
-            if json["proposals"][0]["state"] == state || Instant::now() > until {
-                return Ok(());
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-
     /// app changes a file in its clone and commits.
     pub(super) fn work(&self, path: &str, text: &str, message: &str) -> Result<()> {
         let clone = self.folder.join("app");
@@ -195,6 +181,11 @@ impl Stage {
     fn request<T>(&mut self, method: &str, shown: &str, message: T) -> Request<T> {
         self.calls += 1;
         self.say(format!("arch> ReviewService.{method} {{ {shown} }}    # gRPC"));
+        self.bearing(message)
+    }
+
+    /// A call as arch.
+    fn bearing<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
         if let Ok(bearer) = format!("Bearer {}", self.arch).parse() {
             request.metadata_mut().insert("authorization", bearer);
@@ -294,7 +285,23 @@ impl Stage {
             return Err(DemoFault::Step { step: "Confirm".to_owned(), what });
         }
         self.say(format!("  {} is complete", confirmed.circle));
-        Ok(())
+        self.published(confirmed.sequence).await
+    }
+
+    /// Waits until the server has published the first proposal, as it does by itself after that sequence.
+    async fn published(&mut self, mut after: u64) -> Result<()> {
+        loop {
+            let asked = self.bearing(proto::GetStatusRequest { at_least: after + 1 });
+            let answer = tokio::time::timeout(READY_WITHIN, self.reviews.get_status(asked)).await;
+            let late =
+                |_| DemoFault::Step { step: "publishing".to_owned(), what: "nothing came of it".to_owned() };
+            let status = answer.map_err(late)?.map_err(otherwise("GetStatus"))?.into_inner();
+            let first = status.proposals.first().map(proto::Proposal::state);
+            if first == Some(proto::ProposalState::Published) {
+                return Ok(());
+            }
+            after = status.sequence;
+        }
     }
 }
 
