@@ -1,5 +1,5 @@
 //! The audit: guarded refs that stand where the server did not leave them are put before a person, at start, on a
-//! timer, before anything is published, and whenever the operator asks.
+//! timer, before anything is published, and whenever the operator asks. What nobody proposed is let go on the way.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::MissedTickBehavior;
 
 use super::answer::Failure;
-use super::door::{logged, passed};
+use super::door::{Seen, passed};
 use super::pin;
 use super::shared::Shared;
 use super::target;
@@ -19,7 +19,7 @@ use crate::artifact::{Artifacts, Fault, publishing};
 use crate::coordinator::{Publication, Published, Publisher, TeamHandle};
 use crate::door::ledger::{Begun, audit};
 use crate::door::{Guard, RefKind, refs};
-use crate::protocol::escalation::{Cause, MovedRef, ReportMoved};
+use crate::protocol::escalation::{Cause, MovedRef, ReportMoved, record_ref};
 use crate::protocol::name::{Actor, Digest, TeamName};
 use crate::protocol::review::CircleState;
 use crate::protocol::{Command, Team};
@@ -130,16 +130,16 @@ async fn look(
     pin::catch_up(artifacts, &team.peek(pin::owed)).await?;
     let look = |team: &Team, _| {
         let guard = team.adopted().and_then(|adopted| Guard::of(&adopted.charter));
-        guard.map(|guard| (guard, logged(team)))
+        guard.map(|guard| (guard, Seen::of(team)))
     };
     let (seen, _) = team.read(look).await?;
-    let Some((guard, log)) = seen else { return Ok(Vec::new()) };
+    let Some((guard, seen)) = seen else { return Ok(Vec::new()) };
     let broken = crate::artifact::Failure::Fault;
-    let records = publishing::records(repository.refs()).await.map_err(broken)?;
+    let log = seen.log(repository).await?;
     let now = refs::guarded(repository.refs(), &guard).await.map_err(broken)?;
     let before = Guard::of_patterns(&begun.protected).ok_or_else(Failure::unexpected)?;
     let was_protected = |name: &str| before.kind(name.as_bytes()) == RefKind::Protected;
-    let found = audit(&begun, &passed, &log, &records, &now, was_protected);
+    let found = audit(&begun, &passed, &log, &now, was_protected);
     let id = |at: Option<String>| at.and_then(|at| at.parse().ok());
     let moved = found.moved.into_iter();
     Ok(moved.map(|one| MovedRef { name: one.name, from: id(one.from), to: id(one.to) }).collect())
@@ -176,8 +176,9 @@ impl Watched {
         let shared = self.shared.get().and_then(Weak::upgrade).ok_or_else(ending)?;
         let team = shared.coordinator.team(&publication.team).ok_or_else(ending)?;
         let moved = report(&shared, &team).await.map_err(|failure| format!("{failure:?}"))?;
-        let mut targets = publication.versions.iter().map(|version| &version.target);
-        match targets.find(|target| moved.iter().any(|one| one.name == **target)) {
+        let targets = publication.versions.iter().map(|version| version.target.clone());
+        let mut refs = targets.chain([record_ref(&publication.manifest)]);
+        match refs.find(|target| moved.iter().any(|one| one.name == *target)) {
             Some(target) => Err(format!("{target} moved without the server, and waits for a person")),
             None => Ok(()),
         }

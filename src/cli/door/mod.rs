@@ -15,7 +15,6 @@ use super::speaker::{Global, Speaker, Write, need_home};
 use super::text::Reason;
 use super::{json as form, words};
 use crate::artifact::git::Git;
-use crate::artifact::publishing;
 use crate::client::proto::BreakGlassRequest;
 use crate::client::time_of;
 use crate::door::hook::{Hooks, Way, is_shared};
@@ -178,7 +177,7 @@ impl Site {
         let now = refs::guarded(&self.git, &self.guard).await.map_err(DoorFault::from)?;
         let begun = match self.begun()? {
             Some(begun) => {
-                let found = self.hold(&begun, &now).await?;
+                let found = self.hold(&begun, &now)?;
                 begun.joined(&self.protected, &found.unwatched, &now)
             }
             None => {
@@ -266,11 +265,10 @@ impl Site {
         ))
     }
 
-    async fn hold(&self, begun: &Begun, now: &BTreeMap<String, String>) -> Result<Audit, Failure> {
+    fn hold(&self, begun: &Begun, now: &BTreeMap<String, String>) -> Result<Audit, Failure> {
         let before = Guard::of_patterns(&begun.protected).ok_or_else(unusable_patterns)?;
         let was_protected = |name: &str| before.kind(name.as_bytes()) == RefKind::Protected;
-        let records = publishing::records(&self.git).await.map_err(DoorFault::from)?;
-        Ok(audit(begun, &self.operator.passed(&self.team)?, &self.log, &records, now, was_protected))
+        Ok(audit(begun, &self.operator.passed(&self.team)?, &self.log, now, was_protected))
     }
 
     async fn audited(&self) -> Result<Answer, Failure> {
@@ -279,7 +277,7 @@ impl Site {
             Failure::refused("NO_DOOR", what, "run: countersign door install")
         })?;
         let now = refs::guarded(&self.git, &self.guard).await.map_err(DoorFault::from)?;
-        let found = self.hold(&begun, &now).await?;
+        let found = self.hold(&begun, &now)?;
         let moved: Vec<Value> = found
             .moved
             .iter()

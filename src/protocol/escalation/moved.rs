@@ -2,14 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cause, Escalated, EscalationClosed, Escalations};
+use super::{Cause, Decision as PersonsDecision, Escalated, EscalationClosed, Escalations};
 use crate::protocol::answer::Answer;
 use crate::protocol::event::Event;
 use crate::protocol::name::{Digest, EscalationId};
 use crate::protocol::team::{Decision, Effect, Team};
 
-/// Refs of which one report opens escalations; further ones follow once these are decided.
+/// Moved refs that are before a person at a time; further ones follow once these are decided.
 const OPENED_MAX: usize = 16;
+
+/// Refs that are the server's alone: each is where the log says, and nowhere else.
+const OURS: &str = "refs/countersign/";
+
+/// Where the repository keeps what a circle published, each by the digest of what that held. No proposal has such a
+/// name.
+pub const RECORDS: &str = "refs/countersign/+published/";
+
+/// The ref that keeps the record of a circle with that content.
+pub fn record_ref(manifest: &Digest) -> String {
+    format!("{RECORDS}{manifest}")
+}
 
 /// How a ref was moved without the server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -54,6 +66,17 @@ pub struct ReportPutBack {
     pub because: Option<String>,
 }
 
+impl Escalated {
+    /// The decisions that answer it; the first is the one that is offered first.
+    pub fn decisions(&self) -> &'static [PersonsDecision] {
+        match self.cause {
+            // Elsewhere than where the log has it, a ref of the server's own is wrong for ever.
+            Cause::MovedRef if self.subject.starts_with(OURS) => &[PersonsDecision::PutBack],
+            cause => cause.decisions(),
+        }
+    }
+}
+
 impl MovedRef {
     fn told(&self) -> String {
         let place = |at: &Option<Digest>| at.as_ref().map_or("nowhere".to_owned(), ToString::to_string);
@@ -80,7 +103,14 @@ pub(in crate::protocol) fn report_moved(team: &Team, report: &ReportMoved) -> De
     }
     let is_open = |moved: &MovedRef| known.open().any(|open| open.opened.moved.as_ref() == Some(moved));
     let new = report.moved.iter().filter(|moved| !is_open(moved) && !being_put_back(moved));
-    for (id, moved) in (known.next_id().0..).zip(new.take(OPENED_MAX)) {
+    let mut new: Vec<&MovedRef> = new.collect();
+    // What a complete circle waits for comes first.
+    let awaited = team.awaited_refs();
+    new.sort_by_key(|moved| !awaited.contains(&moved.name));
+    let closing = events.len();
+    let open = known.open().filter(|open| open.opened.cause == Cause::MovedRef).count();
+    new.truncate(OPENED_MAX.saturating_sub(open - closing));
+    for (id, moved) in (known.next_id().0..).zip(new) {
         let escalated = Escalated {
             id: EscalationId(id),
             moved: Some(moved.clone()),
