@@ -105,12 +105,11 @@ async fn check_push(
         return Ok(proto::CheckPushResponse { sequence, ..Default::default() });
     }
     if let Some(passed) = past_the_door(&shared, &team, &guard, &moves, &unmet).await? {
-        for (index, _) in &unmet {
-            let one = &moves[*index];
-            let (shared, team, to) = (shared.clone(), team.clone(), one.to.clone());
-            let name = String::from_utf8_lossy(&one.name).into_owned();
-            tokio::spawn(async move { target::once_moved(&shared, &team, &name, &to).await });
-        }
+        let let_in = unmet.iter().map(|(index, _)| &moves[*index]);
+        let name = |one: &Move| String::from_utf8_lossy(&one.name).into_owned();
+        let let_in: Vec<_> = let_in.map(|one| (name(one), one.to.clone())).collect();
+        let (shared, team) = (shared.clone(), team.clone());
+        tokio::spawn(async move { target::once_moved(&shared, &team, &let_in).await });
         return Ok(proto::CheckPushResponse { sequence, refused: Vec::new(), passed });
     }
     for (index, violation) in &unmet {
