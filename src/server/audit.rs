@@ -13,6 +13,7 @@ use super::answer::Failure;
 use super::door::{Seen, passed};
 use super::pin;
 use super::shared::Shared;
+use super::staging;
 use super::target;
 use crate::artifact::repository::Repository;
 use crate::artifact::{Artifacts, Fault, publishing};
@@ -34,6 +35,7 @@ pub(super) async fn watch(shared: Arc<Shared>) {
     let mut every = tokio::time::interval(EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut sound: BTreeMap<TeamName, Digest> = BTreeMap::new();
+    let mut unproposed: BTreeMap<TeamName, staging::Unproposed> = BTreeMap::new();
     loop {
         tokio::select! {
             _ = every.tick() => {}
@@ -41,6 +43,10 @@ pub(super) async fn watch(shared: Arc<Shared>) {
         }
         for (name, artifacts) in shared.all_artifacts() {
             let Ok(repository) = artifacts.repository() else { continue };
+            let known = unproposed.entry(name.clone()).or_default();
+            if let Err(failure) = staging::sweep(&shared, &name, repository, known).await {
+                tracing::warn!(team = %name, ?failure, "what is staged could not be looked at");
+            }
             match look_at(&shared, &name, repository, sound.get(&name)).await {
                 Ok(Some(found)) => drop(sound.insert(name, found)),
                 Ok(None) => drop(sound.remove(&name)),
