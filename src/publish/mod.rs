@@ -31,7 +31,6 @@ use crate::protocol::artifact::RepoPath;
 use crate::protocol::charter::PublishHow;
 use crate::protocol::escalation::{MovedRef, record_ref};
 use crate::protocol::name::{Digest, ProposalName, TeamName};
-use crate::protocol::rejection::list;
 use crate::protocol::review::{self, PublishFailure, PublishedMerge, PublishedRef, Run};
 
 /// How often a target may move while a circle is being merged onto it, before that counts as a fault.
@@ -301,7 +300,7 @@ fn part(publication: &Publication, version: &PublishedVersion) -> Part {
 
 fn named(paths: &[RepoPath], count: usize) -> String {
     let some = paths.iter().take(PATHS_NAMED_MAX).map(ToString::to_string);
-    list(&review::told(some, u32::try_from(count).unwrap_or(u32::MAX)))
+    review::told(some, u32::try_from(count).unwrap_or(u32::MAX)).join(", ")
 }
 
 /// What was done and what lands, in the order of the targets: so a record is compared, and read.
