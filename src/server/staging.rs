@@ -83,10 +83,10 @@ mod tests {
         assert_eq!(unproposed.look(start, &only(&one)), []);
         assert_eq!(unproposed.look(start + hour, &both), []);
         assert_eq!(unproposed.look(start + Span(KEPT_FOR.0 - 1), &both), []);
-        assert_eq!(unproposed.look(start + KEPT_FOR, &both), [one.clone()]);
+        assert_eq!(unproposed.look(start + KEPT_FOR, &both), std::slice::from_ref(&one));
         // It stays due until it is gone, or known to be proposed.
         unproposed.is_proposed(&one);
-        assert_eq!(unproposed.look(start + KEPT_FOR + hour, &both), [two.clone()]);
+        assert_eq!(unproposed.look(start + KEPT_FOR + hour, &both), std::slice::from_ref(&two));
         // What was pushed again counts anew.
         assert_eq!(unproposed.look(start + KEPT_FOR + hour, &only(&one)), []);
         assert_eq!(unproposed.look(start + KEPT_FOR + hour, &both), []);
