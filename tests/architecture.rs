@@ -146,6 +146,7 @@ const SLEEPS: &[(&str, &str)] = &[
         "src/cli/demo/stage.rs",
         "it waits a real cooldown out, and asks for what a server does by itself: getting ready, publishing",
     ),
+    ("src/publish/mod.rs", "nobody tells when whoever moved a target meanwhile is done"),
     ("src/server/target.rs", "git tells nobody when it has moved a ref that a hook let pass"),
 ];
 

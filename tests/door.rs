@@ -6,6 +6,8 @@ mod around;
 mod check;
 #[path = "door/crowd.rs"]
 mod crowd;
+#[path = "door/forged.rs"]
+mod forged;
 #[path = "door/glass.rs"]
 mod glass;
 #[path = "door/guarded.rs"]

@@ -44,7 +44,7 @@ pub use hearing::{Arming, Narrowed};
 pub use listening::{Due, Listening, Said, Turned, Waking};
 pub use notifier::{Failing, Notice, Notifier, Silent};
 pub use presence::{Presence, Wake, WakeOutcome};
-pub use publisher::{AtOnce, Publication, Published, PublishedVersion, Publisher, Unpublishing};
+pub use publisher::{AtOnce, Publication, Published, PublishedVersion, Publisher, Unpublishing, publication};
 pub use team::{Done, Refusal, RequestKey, TeamHandle};
 
 use crate::protocol::charter::Charter;

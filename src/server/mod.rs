@@ -29,6 +29,7 @@ mod review;
 mod room;
 mod rule;
 mod shared;
+mod staging;
 mod target;
 
 use std::io;

@@ -17,7 +17,7 @@ use super::obligation::{Obligation, ObligationKind};
 use super::time::{Span, Time};
 
 pub(super) use decide::{answer, break_glass, escalate};
-pub use moved::{MovedRef, RefPutBack, ReportMoved, ReportPutBack};
+pub use moved::{MovedRef, RECORDS, RefPutBack, ReportMoved, ReportPutBack, record_ref};
 pub(super) use moved::{holds, owed as refs_owed, report_moved, report_put_back};
 pub use outbox::ReportSent;
 pub(super) use outbox::{owed, report_sent};

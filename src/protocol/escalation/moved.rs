@@ -2,14 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cause, Escalated, EscalationClosed, Escalations};
+use super::{Cause, Decision as PersonsDecision, Escalated, EscalationClosed, Escalations};
 use crate::protocol::answer::Answer;
 use crate::protocol::event::Event;
 use crate::protocol::name::{Digest, EscalationId, Seq};
 use crate::protocol::team::{Decision, Effect, Team};
 
-/// Refs of which one report opens escalations; further ones follow once these are decided.
+/// Moved refs that are before a person at a time; further ones follow once these are decided.
 const OPENED_MAX: usize = 16;
+
+/// Refs that are the server's alone: each is where the log says, and nowhere else.
+const OURS: &str = "refs/countersign/";
+
+/// Where the repository keeps what a circle published, each by the digest of what that held. No proposal has such a
+/// name.
+pub const RECORDS: &str = "refs/countersign/+published/";
+
+/// The ref that keeps the record of a circle with that content.
+pub fn record_ref(manifest: &Digest) -> String {
+    format!("{RECORDS}{manifest}")
+}
 
 /// How a ref was moved without the server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -56,6 +68,17 @@ pub struct ReportPutBack {
     pub because: Option<String>,
 }
 
+impl Escalated {
+    /// The decisions that answer it; the first is the one that is offered first.
+    pub fn decisions(&self) -> &'static [PersonsDecision] {
+        match self.cause {
+            // Elsewhere than where the log has it, a ref of the server's own is wrong for ever.
+            Cause::MovedRef if self.subject.starts_with(OURS) => &[PersonsDecision::PutBack],
+            cause => cause.decisions(),
+        }
+    }
+}
+
 impl MovedRef {
     fn told(&self) -> String {
         let place = |at: &Option<Digest>| at.as_ref().map_or("nowhere".to_owned(), ToString::to_string);
@@ -88,8 +111,14 @@ pub(in crate::protocol) fn report_moved(team: &Team, report: &ReportMoved) -> De
     }
     let is_open = |moved: &MovedRef| known.open().any(|open| open.opened.moved.as_ref() == Some(moved));
     let is_new = |moved: &&MovedRef| !is_open(moved) && !being_put_back(moved) && !is_late(&moved.name);
-    let new = report.moved.iter().filter(is_new);
-    for (id, moved) in (known.next_id().0..).zip(new.take(OPENED_MAX)) {
+    let mut new: Vec<&MovedRef> = report.moved.iter().filter(is_new).collect();
+    // What a complete circle waits for comes first.
+    let awaited = team.awaited_refs();
+    new.sort_by_key(|moved| !awaited.contains(&moved.name));
+    let closing = events.len();
+    let open = known.open().filter(|open| open.opened.cause == Cause::MovedRef).count();
+    new.truncate(OPENED_MAX.saturating_sub(open - closing));
+    for (id, moved) in (known.next_id().0..).zip(new) {
         let escalated = Escalated {
             id: EscalationId(id),
             moved: Some(moved.clone()),
@@ -131,7 +160,7 @@ mod tests {
     const MAIN: &str = "refs/heads/main";
 
     /// A team in which a person answered the escalation about main like that, and what came of it.
-    fn answered(decision: super::super::Decision) -> Team {
+    fn answered(decision: PersonsDecision) -> Team {
         let moved = moved();
         let opened = Escalated {
             id: EscalationId(1),
@@ -141,7 +170,7 @@ mod tests {
         let (by, reason) = (None, "we looked".to_owned());
         let closed = EscalationClosed { id: EscalationId(1), by, decision: Some(decision), reason };
         let mut events = vec![Event::from(opened), closed.into()];
-        if decision == super::super::Decision::PutBack {
+        if decision == PersonsDecision::PutBack {
             let name = MAIN.to_owned();
             events.push(RefPutBack { escalation: EscalationId(1), name, because: None }.into());
         }
@@ -158,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_report_that_was_begun_before_the_answer_opens_nothing_and_a_later_one_does() {
-        use super::super::Decision::{AcceptMove, PutBack};
+        use PersonsDecision::{AcceptMove, PutBack};
         // The decision, the last sequence number that its effect has, and whether a report opens another.
         for (decision, seen, opens) in [
             (AcceptMove, 0, false),
