@@ -24,7 +24,6 @@ mod log;
 pub mod metrics;
 pub mod operator;
 mod pin;
-mod place;
 mod review;
 mod room;
 mod rule;
