@@ -62,20 +62,17 @@ async fn follow(
     if pieces.send(Bytes::from_static(b": it stands\n\n")).await.is_err() {
         return;
     }
-    // A log that is shorter than what the page has seen is another one: a backup was put back.
-    match shared.coordinator.authenticate(&token) {
-        Some((team, _)) => {
-            let Ok(((), head)) = team.read(|_, _| ()).await else { return };
-            if after > head.0 {
-                after = head.0;
-                let piece = format!("event: anew\nid: {after}\ndata: {{\"sequence\":{after}}}\n\n");
-                if pieces.send(Bytes::from(piece)).await.is_err() {
-                    return;
-                }
+    // A log that is shorter than what the page has seen is another one: a backup was put back. Whoever has no token any
+    // longer is told so below.
+    if let Some((team, _)) = shared.coordinator.authenticate(&token) {
+        let Ok(((), head)) = team.read(|_, _| ()).await else { return };
+        if after > head.0 {
+            after = head.0;
+            let piece = format!("event: anew\nid: {after}\ndata: {{\"sequence\":{after}}}\n\n");
+            if pieces.send(Bytes::from(piece)).await.is_err() {
+                return;
             }
         }
-        // Said below.
-        None => {}
     }
     loop {
         // Asked each time: a token that ended is nobody's, and a team that slept has another handle.
