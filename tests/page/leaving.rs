@@ -156,5 +156,8 @@ async fn a_log_that_was_put_back_is_followed_from_its_own_end() {
     browser.view("#/proposals", "To deliver").await;
     room.site.member("app").offer("fn parse() {}\n", 0, &[]).await;
     browser.sees("parser@1").await;
+    // By now nothing but the stream is a reason to look.
+    room.site.member("sec").show("parser").await;
+    browser.sees("sec security read").await;
     browser.view("#/room", "Nothing was said yet.").await;
 }
