@@ -403,7 +403,7 @@ impl Team {
                 self.escalations.closed(closed);
             }
             Event::EscalationSent(sent) => self.escalations.sent(at, sent),
-            Event::RefPutBack(done) => self.escalations.put_back(done),
+            Event::RefPutBack(done) => self.escalations.put_back(seq, done),
             Event::CirclePublished(published) => {
                 self.moves.extend(published.refs.iter().map(|one| RefMove {
                     seq,

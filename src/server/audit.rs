@@ -99,6 +99,7 @@ async fn forget_records(repository: &Repository, team: &TeamHandle) -> Result<()
 /// Looks at a team's repository, and has the team put before a person what moved; nothing where it has no door.
 pub(super) async fn report(shared: &Arc<Shared>, team: &TeamHandle) -> Result<Vec<MovedRef>, Failure> {
     let Some(artifacts) = shared.artifacts(team.name()) else { return Ok(Vec::new()) };
+    let seen = team.peek(Team::seq);
     let mut moved = look(shared, team, &artifacts).await?;
     if !moved.is_empty() {
         // What the server itself moved between two looks at log and refs is in order at the second.
@@ -107,7 +108,7 @@ pub(super) async fn report(shared: &Arc<Shared>, team: &TeamHandle) -> Result<Ve
     }
     let open = team.peek(|team| team.escalations().open().any(|one| one.opened.cause == Cause::MovedRef));
     if open || !moved.is_empty() {
-        let command = Command::ReportMoved(ReportMoved { moved: moved.clone() });
+        let command = Command::ReportMoved(ReportMoved { moved: moved.clone(), seen });
         team.submit(Actor::Server, command, None).await?;
     }
     Ok(moved)
