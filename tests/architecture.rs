@@ -62,6 +62,8 @@ const ONLY_KNOWN_TO: &[(&str, &[&str])] = &[
     ("tonic_health", &["server"]),
     ("tonic_reflection", &["server"]),
     ("axum", &["server", "page"]),
+    ("hyper", &["page"]),
+    ("hyper_util", &["page"]),
     ("prometheus_client", &["server"]),
     ("prost", &["wire", "server", "client"]),
     ("prost_types", &["wire", "server", "client"]),

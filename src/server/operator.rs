@@ -406,7 +406,7 @@ pub(super) fn find_team(
 
 /// Whose token a member's command asks for. `ci` is nobody's but a forge's, unless the charter has such a member:
 /// its token may ask whether a circle holds a commit, and nothing else.
-fn whose(
+pub(super) fn whose(
     coordinator: &Coordinator,
     team: Option<&TeamName>,
     member: &MemberName,
