@@ -360,7 +360,8 @@ impl Stage for Coordinated {
             team.escalations().open().filter_map(|one| one.opened.moved.clone()).collect()
         };
         let moved = self.team.peek(open).into_iter().chain([moved]).collect();
-        let command = Command::ReportMoved(escalation::ReportMoved { moved });
+        let seen = self.team.peek(Team::seq);
+        let command = Command::ReportMoved(escalation::ReportMoved { moved, seen });
         self.runtime.block_on(self.team.submit(Actor::Server, command, None)).unwrap();
     }
 }
