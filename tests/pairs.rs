@@ -374,7 +374,7 @@ impl Stage {
         line("dana breaks the glass", "dana", Command::BreakGlass(glass));
         let due = self.team.due(&CelJudge::shipped(), self.now, &"sec".parse().unwrap());
         let obligations = due.owed.into_iter().map(|owed| owed.id).collect();
-        let took = Acknowledge { wake: due.wake, obligations, watched: None };
+        let took = Acknowledge { wake: due.wake, obligations, watched: None, seq: self.team.seq() };
         line("sec takes a wake", "sec", Command::Acknowledge(took));
         if circle.state == CircleState::Complete {
             let because = "the target moved".to_owned();

@@ -66,7 +66,7 @@ struct Place {
     /// Since when the server is away.
     away: Option<Instant>,
     again_after: Duration,
-    /// The last wake that was taken: one that was sent again meanwhile is no other.
+    /// The last wake that was taken: what was sent again before the server heard of that is on its way still.
     taken: String,
 }
 
@@ -185,6 +185,7 @@ impl Listen {
             wake: waking.wake.clone(),
             obligations: waking.obligations.iter().map(|owed| owed.id.clone()).collect(),
             watched: waking.watched,
+            sequence: waking.sequence,
         };
         let until = Instant::now() + ACKNOWLEDGE_TIME_MAX.min(duration(self.patience));
         let mut again_after = AGAIN_AFTER;

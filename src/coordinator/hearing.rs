@@ -9,7 +9,8 @@ use tokio::sync::Notify;
 
 use super::presence::{Presence, Seen, Wake, WakeOutcome};
 use super::{Clock, UNPOISONED};
-use crate::protocol::name::MemberName;
+use crate::protocol::delivery::{Acknowledge, Due};
+use crate::protocol::name::{MemberName, Seq, WakeId};
 use crate::protocol::time::{Span, Time};
 use crate::protocol::{Obligation, ObligationKind};
 
@@ -71,6 +72,22 @@ struct Heard {
 struct Member {
     seen: Seen,
     listener: Option<Listener>,
+    /// The wake that its listener sent last, until it is taken.
+    sent: Option<Sending>,
+}
+
+/// A wake that was sent.
+struct Sending {
+    wake: WakeId,
+    /// What it showed; and where something ended and is owed anew since, from which place in the log on.
+    shown: BTreeMap<String, Option<Seq>>,
+}
+
+/// A wake that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// Up to where the log was shown, where its listener says so.
+    pub(super) watched: Option<Seq>,
 }
 
 /// One listener, as whoever wakes it knows it.
@@ -80,7 +97,7 @@ struct Listener {
     poked: bool,
     /// Whether `arming.own` is not what the listener was last told.
     own_moved: bool,
-    acknowledged: bool,
+    taken: Option<Taken>,
     bell: Arc<Notify>,
 }
 
@@ -93,8 +110,8 @@ pub(super) struct Heed {
     pub(super) ended: bool,
     /// Something may be owed that wasn't.
     pub(super) poked: bool,
-    /// The wake that it sent was taken.
-    pub(super) acknowledged: bool,
+    /// The wake that it sent last was taken.
+    pub(super) taken: Option<Taken>,
     /// What the member brought about itself, where that changed.
     pub(super) own: Option<BTreeSet<String>>,
 }
@@ -130,16 +147,11 @@ impl Hearing {
         } else {
             heard.watching.remove(member);
         }
-        let listener = Listener {
-            number,
-            arming,
-            poked: false,
-            own_moved: false,
-            acknowledged: false,
-            bell: bell.clone(),
-        };
+        let listener =
+            Listener { number, arming, poked: false, own_moved: false, taken: None, bell: bell.clone() };
         let known = heard.members.entry(member.clone()).or_default();
         known.seen.listens(now);
+        known.sent = None;
         if let Some(before) = known.listener.replace(listener) {
             before.bell.notify_one();
         }
@@ -157,11 +169,12 @@ impl Hearing {
     }
 
     /// Members who owe something that they did not owe before hear of it, and what the one who brought it about
-    /// owes by it wakes nobody. `fresh` is what is owed anew.
+    /// owes by it wakes nobody. `fresh` is what is owed anew, up to that place in the log.
     pub(super) fn tell(
         &self,
         who: Option<&MemberName>,
         fresh: &[&Obligation],
+        seq: Seq,
         known: impl Fn(&MemberName) -> bool,
     ) -> Vec<Wake> {
         let mut of: BTreeMap<&MemberName, Vec<&Obligation>> = BTreeMap::new();
@@ -174,7 +187,11 @@ impl Hearing {
         let mut woke = Vec::new();
         for (member, fresh) in of {
             let ids = || fresh.iter().map(|owed| owed.id.clone());
-            let listener = heard.members.get_mut(member).and_then(|known| known.listener.as_mut());
+            let mut heard_of = heard.members.get_mut(member);
+            if let Some(sent) = heard_of.as_mut().and_then(|known| known.sent.as_mut()) {
+                sent.anew(&fresh, seq);
+            }
+            let listener = heard_of.and_then(|known| known.listener.as_mut());
             if who == Some(member) {
                 if let Some(listener) = listener {
                     listener.arming.own.extend(ids());
@@ -236,14 +253,28 @@ impl Hearing {
         self.heard().members.values().any(|known| known.listener.is_some())
     }
 
-    /// The member took the wake that its listener sent.
-    pub(super) fn acknowledged(&self, member: &MemberName) {
+    /// Leaves out what a member was not shown by the wake that it took: what ended and is owed anew since.
+    pub(super) fn keep_shown(&self, member: &MemberName, took: &mut Acknowledge) {
+        let heard = self.heard();
+        let sent = heard.members.get(member).and_then(|known| known.sent.as_ref());
+        if let Some(sent) = sent.filter(|sent| sent.wake == took.wake) {
+            let anew = |id: &String| sent.shown.get(id).copied().flatten();
+            took.obligations.retain(|id| anew(id).is_none_or(|anew| anew <= took.seq));
+        }
+    }
+
+    /// The member took that wake. Of one that its listener did not send, or that was taken before, that listener
+    /// hears nothing.
+    pub(super) fn acknowledged(&self, member: &MemberName, wake: WakeId, taken: Taken) {
         let now = self.now();
         let mut heard = self.heard();
-        let Some(known) = heard.members.get_mut(member) else { return };
-        known.seen.took(now);
-        if let Some(listener) = &mut known.listener {
-            listener.acknowledged = true;
+        let known = heard.members.entry(member.clone()).or_default();
+        let sent = known.sent.take_if(|sent| sent.wake == wake).is_some();
+        if sent || known.listener.is_none() {
+            known.seen.took(now);
+        }
+        if let Some(listener) = known.listener.as_mut().filter(|_| sent) {
+            listener.taken = Some(taken);
             listener.bell.notify_one();
         }
     }
@@ -281,6 +312,16 @@ impl Heard {
         match self.members.get(member) {
             Some(found) => found.seen.presence(now, known),
             None => Seen::default().presence(now, known),
+        }
+    }
+}
+
+impl Sending {
+    fn anew(&mut self, fresh: &[&Obligation], seq: Seq) {
+        for owed in fresh {
+            if let Some(anew) = self.shown.get_mut(&owed.id) {
+                *anew = Some(seq);
+            }
         }
     }
 }
@@ -329,7 +370,7 @@ impl Ear {
             superseded: false,
             ended,
             poked: std::mem::take(&mut listener.poked),
-            acknowledged: std::mem::take(&mut listener.acknowledged),
+            taken: listener.taken.take(),
             own: std::mem::take(&mut listener.own_moved).then(|| listener.arming.own.clone()),
         }
     }
@@ -345,22 +386,40 @@ impl Ear {
     }
 
     /// A wake was sent: until it listens again, the member thinks.
-    pub(super) fn woke(&self) {
-        self.if_current(Seen::woken);
+    pub(super) fn woke(&self, due: &Due) {
+        self.if_current(|known, now| {
+            let before = known.sent.take().filter(|sent| sent.wake == due.wake);
+            let mut shown = before.map(|sent| sent.shown).unwrap_or_default();
+            due.owed.iter().for_each(|owed| drop(shown.entry(owed.id.clone()).or_default()));
+            known.sent = Some(Sending { wake: due.wake, shown });
+            known.seen.woken(now);
+        });
     }
 
-    /// It goes on listening.
-    pub(super) fn listens(&self) {
-        self.if_current(Seen::listens);
+    /// What it sent is owed no longer, and it is blocked again.
+    pub(super) fn lapsed(&self) {
+        self.if_current(|known, now| known.seen.listens(now));
     }
 
-    fn if_current(&self, change: impl FnOnce(&mut Seen, Time)) {
+    /// Its wake was taken, and it goes on listening. The act is over: what it made its member owe is news now.
+    pub(super) fn goes_on(&self) {
+        self.if_current(|known, now| {
+            known.seen.listens(now);
+            if let Some(listener) = &mut known.listener
+                && !std::mem::take(&mut listener.arming.own).is_empty()
+            {
+                listener.moved();
+            }
+        });
+    }
+
+    fn if_current(&self, change: impl FnOnce(&mut Member, Time)) {
         let now = self.hearing.now();
         let mut heard = self.hearing.heard();
         if let Some(known) = heard.members.get_mut(&self.member)
             && known.listener.as_ref().is_some_and(|listener| listener.number == self.number)
         {
-            change(&mut known.seen, now);
+            change(known, now);
         }
     }
 }

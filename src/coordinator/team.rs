@@ -9,7 +9,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use super::answered::{Recent, decode, encode};
 use super::attempts::Attempts;
 use super::counts::Counts;
-use super::hearing::Hearing;
+use super::hearing::{Hearing, Taken};
 use super::loading::{self, Loaded};
 use super::notifier::{Deliveries, Failing, Notifier};
 use super::performing::Performing;
@@ -282,8 +282,9 @@ impl TeamHandle {
 
     /// Takes note that a member took a wake, once that is stored: see [`Acknowledge`].
     pub async fn acknowledge(&self, member: &MemberName, took: Acknowledge) -> Result<Done, Refusal> {
+        let (wake, taken) = (took.wake, Taken { watched: took.watched });
         let done = self.submit(Actor::Member(member.clone()), Command::Acknowledge(took), None).await?;
-        self.shared.hearing.acknowledged(member);
+        self.shared.hearing.acknowledged(member, wake, taken);
         Ok(done)
     }
 
@@ -560,7 +561,7 @@ impl Task {
     }
 
     async fn decide(&mut self, submitted: Submitted) {
-        let Submitted { who, command, request, reply } = submitted;
+        let Submitted { who, mut command, request, reply } = submitted;
         if let Some(request) = &request {
             match self.answered_before(&who, request) {
                 Ok(None) => {}
@@ -572,8 +573,12 @@ impl Task {
             }
         }
         let now = self.shared.now();
-        if let (Actor::Member(member), false) = (&who, matches!(command, Command::Acknowledge(_))) {
-            self.shared.hearing.spoke(member, now);
+        match (&who, &mut command) {
+            (Actor::Member(member), Command::Acknowledge(took)) => {
+                self.shared.hearing.keep_shown(member, took);
+            }
+            (Actor::Member(member), _) => self.shared.hearing.spoke(member, now),
+            _ => {}
         }
         let judge = self.shared.judge();
         let speaks = matches!(command, Command::Say(_) | Command::JudgeClaim(_));
@@ -628,9 +633,8 @@ impl Task {
         self.fold(&Actor::Server, at, &again, &mut rows);
         let last = self.shared.team.read().expect(UNPOISONED).seq();
         self.expect_deadline(at);
-        let woke = self.woke(&who, &before, &after);
-        // That somebody was shown something is no news for anybody.
-        if !decision.events.iter().all(|event| matches!(event, Event::Delivered(_))) {
+        let woke = self.woke(&who, &before, &after, last);
+        if decision.events.iter().any(|event| Event::is_news(event.kind())) {
             self.shared.hearing.happened(who.member());
         }
         let called_out = decision.events.iter().chain(&aftermath.events).filter_map(called_out).collect();
@@ -711,12 +715,12 @@ impl Task {
     }
 
     /// Other members who owe something that they did not owe before; their listeners hear of it.
-    fn woke(&self, who: &Actor, before: &[Obligation], after: &[Obligation]) -> Vec<Wake> {
+    fn woke(&self, who: &Actor, before: &[Obligation], after: &[Obligation], seq: Seq) -> Vec<Wake> {
         let known: BTreeSet<_> = before.iter().map(|owed| (&owed.member, owed.id.as_str())).collect();
         let fresh = after.iter().filter(|owed| !known.contains(&(&owed.member, owed.id.as_str())));
         let fresh: Vec<&Obligation> = fresh.collect();
         let team = self.shared.team.read().expect(UNPOISONED);
-        self.shared.hearing.tell(who.member(), &fresh, |member| team.deliveries().knows(member))
+        self.shared.hearing.tell(who.member(), &fresh, seq, |member| team.deliveries().knows(member))
     }
 
     /// Time alone can make something owed: whoever owes looks again whether it was shown.

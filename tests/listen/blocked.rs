@@ -1,11 +1,13 @@
 //! A blocked listener: what wakes it, what doesn't, and what the others are told of it.
 
+use std::collections::BTreeSet;
+
 use countersign::coordinator::{Arming, Listening, Presence, Refusal, Said, Turned, WakeOutcome, Waking};
 use countersign::protocol::name::Seq;
 use countersign::protocol::time::Span;
 
 use crate::support::coordinated::Coordinated;
-use crate::support::play::{Act, Proposing, Stage};
+use crate::support::play::{Act, Proposing, Seen, Stage, charter_text};
 
 fn proposed() -> Act {
     let files = [("src/parser.rs".to_owned(), "one\n".to_owned())].into();
@@ -196,4 +198,154 @@ fn whoever_watches_is_woken_by_everything_that_others_do() {
     assert!(matches!(stage.hear(&mut eye), Some(Ok(Said::Armed { .. }))), "it is shown nothing twice");
     let refused = stage.try_arm("sec", watching());
     assert!(matches!(refused, Err(Turned::NoWatcher { .. })), "not everybody watches");
+}
+
+fn say(text: &str, to: &str) -> Act {
+    Act::Say {
+        text: text.to_owned(),
+        to: vec![to.to_owned()],
+        reply: None,
+        about: None,
+        claim: None,
+        request: None,
+    }
+}
+
+fn shown(stage: &mut Coordinated, member: &str) -> String {
+    match stage.act(member, &Act::Show { subject: "parser@1".to_owned() }) {
+        Seen::Shown { reference } => reference,
+        other => panic!("{member} is not shown it: {other:?}"),
+    }
+}
+
+fn approve(stage: &mut Coordinated, member: &str) {
+    let reference = shown(stage, member);
+    let checked = vec!["src/parser.rs".to_owned()];
+    let (ran, resolve, request) = (Vec::new(), Vec::new(), None);
+    stage.done(member, &Act::Approve { reference, checked, ran, resolve, request });
+}
+
+#[test]
+fn what_ones_act_made_one_owe_is_news_once_the_wake_is_taken() {
+    let mut stage = Coordinated::with_charter("solo");
+    let mut arch = blocked(&stage, "arch", true);
+    stage.done("app", &proposed());
+    let waking = woken(&stage, &mut arch);
+    approve(&mut stage, "sec");
+    // It approves last, and so owes its confirmation by its own doing.
+    approve(&mut stage, "arch");
+    let own = stage.hear(&mut arch);
+    assert!(matches!(&own, Some(Ok(Said::Own(own))) if own.len() == 1), "{own:?}");
+    assert!(stage.hear(&mut arch).is_none(), "as long as it acts");
+    stage.take("arch", &waking);
+    assert_eq!(stage.hear_next(&mut arch), Some(Ok(Said::Own(BTreeSet::new()))));
+    let waking = woken(&stage, &mut arch);
+    let by = woken_by(&waking);
+    assert!(by.len() == 1 && by[0].starts_with("confirm:implement:"), "{by:?}");
+}
+
+#[test]
+fn what_one_brought_about_oneself_is_shown_once_half_of_its_time_is_over() {
+    let mut stage = Coordinated::with_charter("solo");
+    let mut dana = blocked(&stage, "dana", false);
+    stage.done("dana", &escalate("do I know?"));
+    assert!(matches!(stage.hear(&mut dana), Some(Ok(Said::Own(_)))));
+    stage.wait(Span::seconds(9 * 60));
+    assert!(stage.hear(&mut dana).is_none(), "it is its own");
+    stage.wait(Span::seconds(60));
+    assert_eq!(woken_by(&woken(&stage, &mut dana)), ["decide:e1"]);
+}
+
+#[test]
+fn a_wake_that_comes_again_shows_what_is_owed_by_then() {
+    let mut stage = Coordinated::with_charter("solo");
+    let mut sec = blocked(&stage, "sec", true);
+    stage.done("app", &proposed());
+    let first = woken(&stage, &mut sec);
+    stage.wait(Span::seconds(5));
+    stage.done("app", &Act::Withdraw { proposal: "parser".to_owned(), reason: "not yet".to_owned() });
+    stage.done("app", &say("is it fast?", "sec"));
+    assert!(stage.hear(&mut sec).is_none(), "not each thing that happens meanwhile");
+    stage.wait(Span::seconds(5));
+    let again = woken(&stage, &mut sec);
+    assert_eq!((again.due.wake, woken_by(&again)), (first.due.wake, vec!["answer:m1"]));
+    stage.done("dana", &say("is it still?", "sec"));
+    stage.wait(Span::seconds(10));
+    assert_eq!(woken_by(&woken(&stage, &mut sec)), ["answer:m1", "answer:m2"], "after twice as long, or ten");
+    let reply = |id: &str| Act::Say {
+        text: "it is".to_owned(),
+        to: Vec::new(),
+        reply: Some(id.to_owned()),
+        about: None,
+        claim: None,
+        request: None,
+    };
+    stage.done("sec", &reply("m1"));
+    stage.done("sec", &reply("m2"));
+    stage.wait(Span::seconds(300));
+    assert!(stage.hear(&mut sec).is_none(), "what is owed no longer is not sent");
+    assert_eq!(stage.presence("sec").0, Presence::Listening, "and it is blocked again");
+    stage.done("app", &say("and now?", "sec"));
+    woken(&stage, &mut sec);
+    stage.revoke("sec");
+    assert_eq!(stage.hear(&mut sec), Some(Err(Turned::Stranger)), "nor is it to whoever speaks for nobody");
+}
+
+#[test]
+fn a_wake_is_taken_once_and_only_the_one_that_was_sent() {
+    let mut stage = Coordinated::with_charter("solo");
+    let mut sec = blocked(&stage, "sec", true);
+    stage.done("app", &proposed());
+    let first = woken(&stage, &mut sec);
+    stage.take("sec", &first);
+    assert!(stage.hear(&mut sec).is_none());
+    stage.take("sec", &first);
+    assert_eq!(
+        stage.presence("sec").0,
+        Presence::Listening,
+        "it is blocked, whatever is said of an old wake"
+    );
+    let done = stage.done("app", &say("is it fast?", "sec"));
+    assert_eq!(done.woke[0].outcome, WakeOutcome::Woke);
+    let second = woken(&stage, &mut sec);
+    stage.take("sec", &first);
+    stage.wait(Span::seconds(10));
+    assert_eq!(woken(&stage, &mut sec).due.wake, second.due.wake, "it was not taken by the one before");
+}
+
+#[test]
+fn what_ended_and_is_owed_again_before_the_wake_is_taken_was_not_shown() {
+    let mut stage = Coordinated::with_charter("solo");
+    stage.done("app", &proposed());
+    let note = |stage: &mut Coordinated, member: &str| {
+        let reference = shown(stage, member);
+        stage.done(member, &Act::Note { reference, text: "mind the gap".to_owned(), at: Vec::new() });
+    };
+    note(&mut stage, "sec");
+    let mut app = stage.arm("app", Arming::default(), false);
+    let waking = woken(&stage, &mut app);
+    assert_eq!(woken_by(&waking), ["read:parser"]);
+    stage.done("app", &Act::Objections { proposal: "parser".to_owned() });
+    note(&mut stage, "arch");
+    stage.take("app", &waking);
+    let mut app = stage.arm("app", Arming::default(), false);
+    assert_eq!(woken_by(&woken(&stage, &mut app)), ["read:parser"], "another note is another thing");
+}
+
+#[test]
+fn whoever_watches_hears_behind_much_that_is_no_news_and_no_longer_than_it_may() {
+    let mut stage = Coordinated::with_charter("watched");
+    let mut eye = stage.arm("eye", Arming { watch: true, ..Arming::default() }, true);
+    assert!(matches!(stage.hear(&mut eye), Some(Ok(Said::Armed { .. }))));
+    for _ in 0..1_100 {
+        stage.done("eye", &say("noted", "dana"));
+    }
+    stage.done("app", &proposed());
+    let seen = woken(&stage, &mut eye);
+    assert_eq!(seen.events.iter().map(|row| &*row.kind).collect::<Vec<_>>(), ["proposed"]);
+    stage.take("eye", &seen);
+    assert!(stage.hear(&mut eye).is_none());
+    let charter = charter_text("watched").replace("watch = true", "about = \"It watched\"");
+    stage.done("dana", &Act::Adopt { charter, reason: "it saw enough".to_owned() });
+    assert!(matches!(stage.hear_next(&mut eye), Some(Err(Turned::NoWatcher { .. }))));
 }

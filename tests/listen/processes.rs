@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use super::place::Place;
+use super::place::{PROGRAM, Place, Process};
 
 /// Resident memory that one blocked listener may take, in KiB; a debug build's.
 const LISTENER_KIB_MAX: u64 = 64 * 1024;
@@ -204,4 +204,36 @@ fn a_command_is_run_on_each_wake_and_one_that_fails_gets_it_again() {
     assert_eq!(told, [first, first, second]);
     listener.kill().unwrap();
     listener.wait().unwrap();
+}
+
+#[test]
+fn a_command_that_approves_last_is_woken_to_confirm() {
+    let home = Home::with_charter(&charter(1, 1));
+    let script = home.place.path("act");
+    // It does what it is told, as an agent would.
+    let text = r#"#!/bin/sh
+read -r wake
+field() { printf '%s' "$wake" | sed "s/.*\"$1\":\"\([^\"]*\)\".*/\1/"; }
+reference=$(field subject)
+case $(field woke_by) in
+    review:*) "$PROGRAM" show "$reference" && "$PROGRAM" approve "$reference" --checked text ;;
+    confirm:*) "$PROGRAM" confirm "$reference" ;;
+esac > said 2>&1
+field woke_by >> heard
+"#;
+    fs::write(&script, text).unwrap();
+    let act = format!("sh {}", script.display());
+    let mut listener = home.command("m1", &["--json", "listen", "--exec", &act]);
+    let _listener = Process(listener.env("PROGRAM", PROGRAM).spawn().unwrap());
+    home.until("listening", 1);
+    home.propose("p1", "d1");
+    let heard = || fs::read_to_string(home.place.path("heard")).unwrap_or_default();
+    while heard().lines().count() < 2 {
+        std::thread::yield_now();
+    }
+    let heard = heard();
+    let heard: Vec<&str> = heard.lines().collect();
+    assert_eq!((heard[0], heard[1].starts_with("confirm:implement:")), ("review:d1@1", true), "{heard:?}");
+    let said = fs::read_to_string(home.place.path("said")).unwrap();
+    assert!(said.contains("confirmed"), "{said}");
 }
