@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
-use super::presence::{Presence, Seen, Wake, WakeOutcome};
+use super::presence::{Presence, Seen, THINKING_MAX, Wake, WakeOutcome, passed_over};
 use super::{Clock, UNPOISONED};
 use crate::protocol::delivery::{Acknowledge, Due};
+use crate::protocol::escalation::{ReportUnheard, Silence, Unheard};
 use crate::protocol::name::{MemberName, Seq, WakeId};
 use crate::protocol::time::{Span, Time};
-use crate::protocol::{Obligation, ObligationKind};
+use crate::protocol::{Obligation, ObligationKind, Team};
 
 /// What a listener wants to hear of; all, where nothing is named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,6 +61,10 @@ pub(super) struct Hearing {
 
 #[derive(Default)]
 struct Heard {
+    /// Since when it is known who hears; time in which no server ran counts for nothing.
+    begun: Time,
+    /// Until when it is known in which time no server ran, by the clock.
+    gaps_told: Time,
     members: BTreeMap<MemberName, Member>,
     /// Members whose listeners watch everything.
     watching: BTreeSet<MemberName>,
@@ -118,7 +123,9 @@ pub(super) struct Heed {
 
 impl Hearing {
     pub(super) fn new(clock: Arc<dyn Clock>, ahead: Span) -> Self {
-        Self { clock, ahead, heard: Mutex::default() }
+        let now = clock.now();
+        let heard = Heard { begun: now + ahead, gaps_told: now, ..Heard::default() };
+        Self { clock, ahead, heard: Mutex::new(heard) }
     }
 
     /// The team's time.
@@ -279,35 +286,69 @@ impl Hearing {
         }
     }
 
-    /// A stretch in which no server ran is nobody's silence.
-    pub(super) fn resumed(&self, from: Time, to: Time) {
-        for known in self.heard().members.values_mut() {
+    /// Which of the team's members listened once, to this process or the one before, and are reached by no wake now.
+    pub(super) fn unheard(&self, team: &Team) -> ReportUnheard {
+        let now = self.now();
+        let heard = self.heard();
+        let mut report = ReportUnheard::default();
+        for member in members(team) {
+            let seen = heard.members.get(member).map(|known| known.seen).unwrap_or_default();
+            if !seen.listened() && !team.deliveries().knows(member) {
+                continue;
+            }
+            let (presence, since) = seen.presence(now, true);
+            let how = match presence {
+                Presence::Deaf => Silence::Deaf,
+                Presence::Offline => Silence::Offline,
+                _ => continue,
+            };
+            if seen.heard().is_none() && now - heard.begun <= THINKING_MAX {
+                // It may have taken a wake just before, and work.
+                report.unknown.insert(member.clone());
+                continue;
+            }
+            let since = since.unwrap_or(heard.begun);
+            report.members.push(Unheard { member: member.clone(), how, since, heard: seen.heard() });
+        }
+        report
+    }
+
+    /// Whether a wake reaches the team's members now, and since when that is so.
+    pub(super) fn roster(&self, team: &Team) -> Vec<(MemberName, Presence, Option<Time>)> {
+        let now = self.now();
+        let heard = self.heard();
+        let one = |member: &MemberName| {
+            let (presence, since) = heard.presence(member, now, team.deliveries().knows(member));
+            (member.clone(), presence, since)
+        };
+        members(team).map(one).collect()
+    }
+
+    /// What was heard. A stretch in which no server ran is nobody's silence, whoever looks first after it.
+    fn heard(&self) -> std::sync::MutexGuard<'_, Heard> {
+        let mut heard = self.heard.lock().expect(UNPOISONED);
+        for (from, to) in self.clock.gaps(heard.gaps_told) {
+            // One that still lasts is told again, longer.
+            let from = from.max(heard.gaps_told);
+            heard.gaps_told = to;
+            heard.resumed(from + self.ahead, to + self.ahead);
+        }
+        heard
+    }
+}
+
+fn members(team: &Team) -> impl Iterator<Item = &MemberName> {
+    team.adopted().into_iter().flat_map(|adopted| adopted.charter.members.keys())
+}
+
+impl Heard {
+    fn resumed(&mut self, from: Time, to: Time) {
+        self.begun = passed_over(self.begun, from, to);
+        for known in self.members.values_mut() {
             known.seen.resumed(from, to);
         }
     }
 
-    /// Whether a wake reaches these members now, and since when that is so. `known` says who was here before this
-    /// process was.
-    pub(super) fn roster<'a>(
-        &self,
-        members: impl Iterator<Item = &'a MemberName>,
-        known: impl Fn(&MemberName) -> bool,
-    ) -> Vec<(MemberName, Presence, Option<Time>)> {
-        let now = self.now();
-        let heard = self.heard();
-        let one = |member: &MemberName| {
-            let (presence, since) = heard.presence(member, now, known(member));
-            (member.clone(), presence, since)
-        };
-        members.map(one).collect()
-    }
-
-    fn heard(&self) -> std::sync::MutexGuard<'_, Heard> {
-        self.heard.lock().expect(UNPOISONED)
-    }
-}
-
-impl Heard {
     fn presence(&self, member: &MemberName, now: Time, known: bool) -> (Presence, Option<Time>) {
         match self.members.get(member) {
             Some(found) => found.seen.presence(now, known),
@@ -390,7 +431,9 @@ impl Ear {
         self.if_current(|known, now| {
             let before = known.sent.take().filter(|sent| sent.wake == due.wake);
             let mut shown = before.map(|sent| sent.shown).unwrap_or_default();
-            due.owed.iter().for_each(|owed| drop(shown.entry(owed.id.clone()).or_default()));
+            for owed in &due.owed {
+                shown.entry(owed.id.clone()).or_default();
+            }
             known.sent = Some(Sending { wake: due.wake, shown });
             known.seen.woken(now);
         });

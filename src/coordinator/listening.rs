@@ -12,7 +12,7 @@ use super::{Coordinator, READER};
 pub use crate::protocol::delivery::Due;
 use crate::protocol::name::{Actor, Digest, MemberName, Seq, TeamName};
 use crate::protocol::time::{Span, Time};
-use crate::protocol::{Event, Team};
+use crate::protocol::{Event, Team, Violation};
 use crate::store::{Fault, Reader, Row};
 
 /// How long a wake that was sent may wait until it is taken; then it is sent again, and after twice as long.
@@ -57,18 +57,12 @@ pub struct Waking {
 /// Why a listener is over without a wake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Turned {
-    /// Another listener of the same member took over.
-    #[error("another listener of the same member took over")]
-    Superseded,
     /// The token speaks for nobody any longer.
     #[error("the token speaks for nobody here")]
     Stranger,
-    /// Not everybody watches everything.
-    #[error("{member} may not watch everything: it is no referee, and the charter does not say watch = true")]
-    NoWatcher {
-        /// Who asked.
-        member: MemberName,
-    },
+    /// Another listener of the same member took over, or the member may not watch everything.
+    #[error("{0}")]
+    Unmet(Violation),
     /// The server ends, or the team can't be read.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -126,10 +120,11 @@ impl Coordinator {
         let (handle, member) = self.speaks_for(&token).ok_or(Turned::Stranger)?;
         debug_assert_ne!(member.as_str(), READER, "it is no member");
         if arming.watch && !handle.peek(|team| may_watch(team, &member)) {
-            return Err(Turned::NoWatcher { member });
+            return Err(Turned::Unmet(Violation::NotAWatcher { member }));
         }
         let hearing = handle.hearing().clone();
         let ear = hearing.arm(&member, arming.clone());
+        handle.is_listened_to(&member);
         Ok(Listening {
             coordinator: self.clone(),
             token,
@@ -196,7 +191,7 @@ impl Listening {
         let (events, watched) = match watched {
             None => (Vec::new(), None),
             Some(Some(watched)) => self.events(watched, seq).await?,
-            Some(None) => return Err(Turned::NoWatcher { member: self.member.clone() }),
+            Some(None) => return Err(Turned::Unmet(Violation::NotAWatcher { member: self.member.clone() })),
         };
         if due.fresh.is_empty() && events.is_empty() {
             let armed = !std::mem::replace(&mut self.armed, true);
@@ -246,7 +241,7 @@ impl Listening {
         };
         let Some(heed) = heed else { return self.look(sent).await };
         if heed.superseded {
-            return Err(Turned::Superseded);
+            return Err(Turned::Unmet(Violation::Superseded { member: self.member.clone() }));
         }
         if heed.ended {
             return Err(Turned::Refused(Refusal::Ended));

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use countersign::coordinator::{Arming, Listening, Presence, Refusal, Said, Turned, WakeOutcome, Waking};
+use countersign::protocol::Violation;
 use countersign::protocol::name::Seq;
 use countersign::protocol::time::Span;
 
@@ -105,7 +106,8 @@ fn a_second_listener_takes_over_and_nothing_is_half_consumed() {
     let mut stage = Coordinated::with_charter("solo");
     let mut first = blocked(&stage, "sec", false);
     let mut second = stage.arm("sec", Arming::default(), false);
-    assert_eq!(stage.hear(&mut first), Some(Err(Turned::Superseded)));
+    let member = "sec".parse().unwrap();
+    assert_eq!(stage.hear(&mut first), Some(Err(Turned::Unmet(Violation::Superseded { member }))));
     assert_eq!(stage.hear(&mut first), None);
     drop(first);
     assert!(matches!(stage.hear(&mut second), Some(Ok(Said::Armed { .. }))));
@@ -197,7 +199,7 @@ fn whoever_watches_is_woken_by_everything_that_others_do() {
     let mut eye = stage.arm("eye", watching(), true);
     assert!(matches!(stage.hear(&mut eye), Some(Ok(Said::Armed { .. }))), "it is shown nothing twice");
     let refused = stage.try_arm("sec", watching());
-    assert!(matches!(refused, Err(Turned::NoWatcher { .. })), "not everybody watches");
+    assert!(matches!(refused, Err(Turned::Unmet(Violation::NotAWatcher { .. }))), "not everybody watches");
 }
 
 fn say(text: &str, to: &str) -> Act {
@@ -238,10 +240,10 @@ fn what_ones_act_made_one_owe_is_news_once_the_wake_is_taken() {
     assert!(matches!(&own, Some(Ok(Said::Own(own))) if own.len() == 1), "{own:?}");
     assert!(stage.hear(&mut arch).is_none(), "as long as it acts");
     stage.take("arch", &waking);
-    assert_eq!(stage.hear_next(&mut arch), Some(Ok(Said::Own(BTreeSet::new()))));
     let waking = woken(&stage, &mut arch);
     let by = woken_by(&waking);
     assert!(by.len() == 1 && by[0].starts_with("confirm:implement:"), "{by:?}");
+    assert_eq!(stage.hear(&mut arch), Some(Ok(Said::Own(BTreeSet::new()))));
 }
 
 #[test]
@@ -270,6 +272,7 @@ fn a_wake_that_comes_again_shows_what_is_owed_by_then() {
     let again = woken(&stage, &mut sec);
     assert_eq!((again.due.wake, woken_by(&again)), (first.due.wake, vec!["answer:m1"]));
     stage.done("dana", &say("is it still?", "sec"));
+    assert!(stage.hear(&mut sec).is_none());
     stage.wait(Span::seconds(10));
     assert_eq!(woken_by(&woken(&stage, &mut sec)), ["answer:m1", "answer:m2"], "after twice as long, or ten");
     let reply = |id: &str| Act::Say {
@@ -317,19 +320,17 @@ fn a_wake_is_taken_once_and_only_the_one_that_was_sent() {
 fn what_ended_and_is_owed_again_before_the_wake_is_taken_was_not_shown() {
     let mut stage = Coordinated::with_charter("solo");
     stage.done("app", &proposed());
-    let note = |stage: &mut Coordinated, member: &str| {
-        let reference = shown(stage, member);
-        stage.done(member, &Act::Note { reference, text: "mind the gap".to_owned(), at: Vec::new() });
-    };
-    note(&mut stage, "sec");
-    let mut app = stage.arm("app", Arming::default(), false);
-    let waking = woken(&stage, &mut app);
-    assert_eq!(woken_by(&waking), ["read:parser"]);
-    stage.done("app", &Act::Objections { proposal: "parser".to_owned() });
-    note(&mut stage, "arch");
-    stage.take("app", &waking);
-    let mut app = stage.arm("app", Arming::default(), false);
-    assert_eq!(woken_by(&woken(&stage, &mut app)), ["read:parser"], "another note is another thing");
+    let mut sec = stage.arm("sec", Arming::default(), false);
+    let waking = woken(&stage, &mut sec);
+    assert_eq!(woken_by(&waking), ["review:parser@1"]);
+    let whole = charter_text("solo");
+    let edge = "[[phases.reviews]]\nreviewer = \"sec\"\nof = \"app\"\nlens = \"security\"\n";
+    for charter in [whole.replacen(edge, "", 1), whole] {
+        stage.done("dana", &Act::Adopt { charter, reason: "who reviews it".to_owned() });
+    }
+    stage.take("sec", &waking);
+    let mut sec = stage.arm("sec", Arming::default(), false);
+    assert_eq!(woken_by(&woken(&stage, &mut sec)), ["review:parser@1"], "it is owed anew");
 }
 
 #[test]
@@ -347,5 +348,42 @@ fn whoever_watches_hears_behind_much_that_is_no_news_and_no_longer_than_it_may()
     assert!(stage.hear(&mut eye).is_none());
     let charter = charter_text("watched").replace("watch = true", "about = \"It watched\"");
     stage.done("dana", &Act::Adopt { charter, reason: "it saw enough".to_owned() });
-    assert!(matches!(stage.hear_next(&mut eye), Some(Err(Turned::NoWatcher { .. }))));
+    assert!(matches!(stage.hear_next(&mut eye), Some(Err(Turned::Unmet(Violation::NotAWatcher { .. })))));
+}
+
+#[test]
+fn a_person_is_told_once_of_each_silence_while_others_wait() {
+    let mut stage = Coordinated::with_charter("solo");
+    let told = |stage: &mut Coordinated| {
+        let open = stage.standing().escalations;
+        open.into_iter().map(|(id, cause, subject)| format!("{id} {cause} of {subject}")).collect::<Vec<_>>()
+    };
+    // It listened, and its listener is gone before it is ever woken.
+    drop(blocked(&stage, "sec", false));
+    stage.done("app", &proposed());
+    stage.wait(Span::seconds(299));
+    assert_eq!(told(&mut stage), [""; 0], "it has a quarter of its time");
+    stage.wait(Span::seconds(1));
+    assert_eq!(told(&mut stage), ["e1 member-deaf of sec"]);
+    stage.wait(Span::seconds(120));
+    assert_eq!(told(&mut stage), ["e1 member-deaf of sec"], "once");
+    let mut sec = stage.arm("sec", Arming::default(), false);
+    let waking = woken(&stage, &mut sec);
+    assert_eq!(told(&mut stage), [""; 0], "it hears");
+    stage.take("sec", &waking);
+    drop(sec);
+    stage.wait(Span::seconds(1));
+    shown(&mut stage, "sec");
+    stage.wait(Span::seconds(299));
+    assert_eq!(told(&mut stage), [""; 0], "it spoke");
+    stage.wait(Span::seconds(1));
+    assert_eq!(told(&mut stage), ["e2 member-deaf of sec"], "and is silent again");
+    shown(&mut stage, "sec");
+    assert_eq!(told(&mut stage), [""; 0], "whatever it does is a sign");
+    stage.away(Span::seconds(3_600));
+    assert_eq!(told(&mut stage), [""; 0], "while no server runs nobody is silent");
+    stage.wait(Span::seconds(240));
+    stage.restart();
+    stage.wait(Span::seconds(60));
+    assert_eq!(told(&mut stage), [""; 0], "a server that just began knows of nobody");
 }

@@ -164,7 +164,8 @@ fn each_end_has_its_exit_code_and_the_last_line_names_what_woke() {
     home.until("listening", 1);
     let second = home.command("m1", &["listen"]).stdout(Stdio::piped()).spawn().unwrap();
     let (code, said) = ended(first);
-    assert_eq!((code, said.contains("\"SUPERSEDED\"")), (6, true), "{said}");
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, &said["code"], &said["facts"]["member"]), (6, &"SUPERSEDED".into(), &"m1".into()));
     home.until("listening", 1);
     home.propose("p1", "d1");
     let (code, said) = ended(second);
@@ -173,8 +174,8 @@ fn each_end_has_its_exit_code_and_the_last_line_names_what_woke() {
     let (code, said) = home.run("m1", &["listen", "--patience", "50ms"]);
     assert_eq!(code, 3, "{said}");
     home.place.serve();
-    let (code, said) = home.run("m1", &["listen", "--watch"]);
-    assert_eq!((code, said.contains("NOT_A_WATCHER")), (1, true), "{said}");
+    let said = home.json("m1", &["listen", "--watch"]);
+    assert_eq!((&said["code"], &said["facts"]["member"]), (&"NOT_A_WATCHER".into(), &"m1".into()), "{said}");
     let (code, said) = home.run("m1", &["listen", "--topic", "nothing"]);
     assert_eq!((code, said.contains("MALFORMED")), (1, true), "{said}");
 }
@@ -236,4 +237,29 @@ field woke_by >> heard
     assert_eq!((heard[0], heard[1].starts_with("confirm:implement:")), ("review:d1@1", true), "{heard:?}");
     let said = fs::read_to_string(home.place.path("said")).unwrap();
     assert!(said.contains("confirmed"), "{said}");
+}
+
+#[test]
+fn a_server_that_stood_still_blames_nobody() {
+    let home = Home::with_charter(&charter(2, 2));
+    let mut gone = home.listen("m2", &[]);
+    let listener = home.listen("m1", &[]);
+    home.until("listening", 2);
+    gone.kill().unwrap();
+    gone.wait().unwrap();
+    home.until("re-arming", 1);
+    home.place.pause_server(true);
+    // Longer than one may take to listen again; somebody waits for the server meanwhile.
+    let (code, said) = home.run("p1", &["listen", "--patience", "11s"]);
+    home.place.pause_server(false);
+    assert_eq!(code, 3, "{said}");
+    let roster = home.json("dana", &["roster"]);
+    let members = roster["members"].as_array().unwrap();
+    let of = |member: &str| members.iter().find(|entry| entry["name"] == member).unwrap();
+    assert_eq!(of("m2")["presence"], "re-arming", "{roster}");
+    assert!(["listening", "re-arming"].iter().any(|is| of("m1")["presence"] == *is), "{roster}");
+    home.until("listening", 1);
+    home.propose("p1", "d1");
+    let (code, said) = ended(listener);
+    assert_eq!((code, said.contains("\"woke_by\":\"review:d1@1\"")), (0, true), "{said}");
 }
