@@ -12,7 +12,7 @@ use super::{Coordinator, READER};
 pub use crate::protocol::delivery::Due;
 use crate::protocol::name::{Actor, Digest, MemberName, Seq, TeamName};
 use crate::protocol::time::{Span, Time};
-use crate::protocol::{Event, Team, Violation};
+use crate::protocol::{Event, Rejection, Team, Violation};
 use crate::store::{Fault, Reader, Row};
 
 /// How long a wake that was sent may wait until it is taken; then it is sent again, and after twice as long.
@@ -62,7 +62,7 @@ pub enum Turned {
     Stranger,
     /// Another listener of the same member took over, or the member may not watch everything.
     #[error("{0}")]
-    Unmet(Violation),
+    Unmet(Rejection),
     /// The server ends, or the team can't be read.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -120,7 +120,7 @@ impl Coordinator {
         let (handle, member) = self.speaks_for(&token).ok_or(Turned::Stranger)?;
         debug_assert_ne!(member.as_str(), READER, "it is no member");
         if arming.watch && !handle.peek(|team| may_watch(team, &member)) {
-            return Err(Turned::Unmet(Violation::NotAWatcher { member }));
+            return Err(Turned::Unmet(Violation::NotAWatcher { member }.into()));
         }
         let hearing = handle.hearing().clone();
         let ear = hearing.arm(&member, arming.clone());
@@ -191,7 +191,10 @@ impl Listening {
         let (events, watched) = match watched {
             None => (Vec::new(), None),
             Some(Some(watched)) => self.events(watched, seq).await?,
-            Some(None) => return Err(Turned::Unmet(Violation::NotAWatcher { member: self.member.clone() })),
+            Some(None) => {
+                let member = self.member.clone();
+                return Err(Turned::Unmet(Violation::NotAWatcher { member }.into()));
+            }
         };
         if due.fresh.is_empty() && events.is_empty() {
             let armed = !std::mem::replace(&mut self.armed, true);
@@ -241,7 +244,8 @@ impl Listening {
         };
         let Some(heed) = heed else { return self.look(sent).await };
         if heed.superseded {
-            return Err(Turned::Unmet(Violation::Superseded { member: self.member.clone() }));
+            let member = self.member.clone();
+            return Err(Turned::Unmet(Violation::Superseded { member }.into()));
         }
         if heed.ended {
             return Err(Turned::Refused(Refusal::Ended));

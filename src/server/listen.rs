@@ -145,7 +145,7 @@ fn turned(turned: Turned, room: usize) -> Status {
     // Nothing of it has a time that could be told from now.
     let status = |failure: Failure| failure.into_status(Time(0), room);
     match turned {
-        Turned::Unmet(violation) => status(violation.into()),
+        Turned::Unmet(rejection) => status(rejection.into()),
         Turned::Stranger => {
             status_with_reason(Code::Unauthenticated, "UNAUTHENTICATED", &turned.to_string(), &[])
         }

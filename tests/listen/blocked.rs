@@ -107,7 +107,7 @@ fn a_second_listener_takes_over_and_nothing_is_half_consumed() {
     let mut first = blocked(&stage, "sec", false);
     let mut second = stage.arm("sec", Arming::default(), false);
     let member = "sec".parse().unwrap();
-    assert_eq!(stage.hear(&mut first), Some(Err(Turned::Unmet(Violation::Superseded { member }))));
+    assert_eq!(stage.hear(&mut first), Some(Err(Turned::Unmet(Violation::Superseded { member }.into()))));
     assert_eq!(stage.hear(&mut first), None);
     drop(first);
     assert!(matches!(stage.hear(&mut second), Some(Ok(Said::Armed { .. }))));
@@ -199,7 +199,9 @@ fn whoever_watches_is_woken_by_everything_that_others_do() {
     let mut eye = stage.arm("eye", watching(), true);
     assert!(matches!(stage.hear(&mut eye), Some(Ok(Said::Armed { .. }))), "it is shown nothing twice");
     let refused = stage.try_arm("sec", watching());
-    assert!(matches!(refused, Err(Turned::Unmet(Violation::NotAWatcher { .. }))), "not everybody watches");
+    let member = "sec".parse().unwrap();
+    let unmet = Turned::Unmet(Violation::NotAWatcher { member }.into());
+    assert_eq!(refused, Err(unmet), "not everybody watches");
 }
 
 fn say(text: &str, to: &str) -> Act {
@@ -348,7 +350,9 @@ fn whoever_watches_hears_behind_much_that_is_no_news_and_no_longer_than_it_may()
     assert!(stage.hear(&mut eye).is_none());
     let charter = charter_text("watched").replace("watch = true", "about = \"It watched\"");
     stage.done("dana", &Act::Adopt { charter, reason: "it saw enough".to_owned() });
-    assert!(matches!(stage.hear_next(&mut eye), Some(Err(Turned::Unmet(Violation::NotAWatcher { .. })))));
+    let member = "eye".parse().unwrap();
+    let unmet = Turned::Unmet(Violation::NotAWatcher { member }.into());
+    assert_eq!(stage.hear_next(&mut eye), Some(Err(unmet)));
 }
 
 #[test]

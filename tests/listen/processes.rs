@@ -220,7 +220,7 @@ case $(field woke_by) in
     review:*) "$PROGRAM" show "$reference" && "$PROGRAM" approve "$reference" --checked text ;;
     confirm:*) "$PROGRAM" confirm "$reference" ;;
 esac > said 2>&1
-field woke_by >> heard
+echo "$(field woke_by)" >> heard
 "#;
     fs::write(&script, text).unwrap();
     let act = format!("sh {}", script.display());
@@ -236,7 +236,7 @@ field woke_by >> heard
     let heard: Vec<&str> = heard.lines().collect();
     assert_eq!((heard[0], heard[1].starts_with("confirm:implement:")), ("review:d1@1", true), "{heard:?}");
     let said = fs::read_to_string(home.place.path("said")).unwrap();
-    assert!(said.contains("confirmed"), "{said}");
+    assert!(said.contains("is confirmed"), "{said}");
 }
 
 #[test]
