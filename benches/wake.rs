@@ -140,7 +140,8 @@ async fn wakes(place: &Place, count: usize) -> Vec<f64> {
         let (message, waking) = tokio::join!(say(&posting, &app, "@sec which one?", ""), waking(&mut stream));
         times.push(millis(began.elapsed()));
         let obligations = waking.obligations.iter().map(|owed| owed.id.clone()).collect();
-        let taken = AcknowledgeRequest { wake: waking.wake, obligations, watched: waking.watched };
+        let (watched, sequence) = (waking.watched, waking.sequence);
+        let taken = AcknowledgeRequest { wake: waking.wake, obligations, watched, sequence };
         let acknowledged = ListenServiceClient::new(hearing.clone()).acknowledge(bearing(&sec, taken)).await;
         acknowledged.expect("it is taken");
         say(&hearing, &sec, "the first one", &message).await;

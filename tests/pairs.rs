@@ -13,7 +13,8 @@ use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind, Rep
 use countersign::protocol::deadline::ServerResumed;
 use countersign::protocol::delivery::Acknowledge;
 use countersign::protocol::escalation::{
-    self, BreakGlass, Cause, Escalate, MovedRef, ReportMoved, ReportPutBack, ReportSent,
+    self, BreakGlass, Cause, Escalate, MovedRef, ReportMoved, ReportPutBack, ReportSent, ReportUnheard,
+    Silence, Unheard,
 };
 use countersign::protocol::name::{Actor, Digest, EscalationId, MemberName, MessageId, Seq, VersionRef};
 use countersign::protocol::review::{
@@ -75,6 +76,7 @@ verbs! {
     Command::JudgeClaim(_) => "give a verdict",
     Command::ReportSent(_) => "report news as sent",
     Command::ReportMoved(_) => "report moved refs",
+    Command::ReportUnheard(_) => "report who does not hear",
     Command::ReportPutBack(_) => "report a ref as put back",
     Command::TimePassed => "time passes",
     Command::ResumeServer(_) => "a server is back",
@@ -346,6 +348,11 @@ impl Stage {
         };
         line("the server finds main moved", ":server", report(std::slice::from_ref(&moved)));
         line("the server finds no ref moved", ":server", report(&[]));
+        let (member, heard) = ("sec".parse().unwrap(), Some(self.began()));
+        let sec = Unheard { member, how: Silence::Deaf, since: self.began(), heard };
+        let report = |members| Command::ReportUnheard(ReportUnheard { members, unknown: BTreeSet::new() });
+        line("the server finds sec deaf", ":server", report(vec![sec]));
+        line("the server finds that all hear", ":server", report(Vec::new()));
         let mut to_put_back = self.team.escalations().to_put_back();
         let escalation = to_put_back.next().map_or(EscalationId(1), |one| one.opened.id);
         let done = ReportPutBack { escalation, because: None };
@@ -376,7 +383,7 @@ impl Stage {
         line("dana breaks the glass", "dana", Command::BreakGlass(glass));
         let due = self.team.due(&CelJudge::shipped(), self.now, &"sec".parse().unwrap());
         let obligations = due.owed.into_iter().map(|owed| owed.id).collect();
-        let took = Acknowledge { wake: due.wake, obligations, watched: None };
+        let took = Acknowledge { wake: due.wake, obligations, watched: None, seq: self.team.seq() };
         line("sec takes a wake", "sec", Command::Acknowledge(took));
         if circle.state == CircleState::Complete {
             let because = "the target moved".to_owned();
@@ -397,6 +404,11 @@ impl Stage {
             }
         }
         lines
+    }
+
+    /// When the first charter came.
+    fn began(&self) -> Time {
+        self.log[0].0
     }
 
     /// The first charter, once more.
@@ -511,6 +523,9 @@ fn stages(judge: &CelJudge) -> Vec<(&'static str, Stage)> {
     };
     let proposed = after(&opened, &["app proposes"]);
     let read = after(&proposed, &["sec reads", "arch reads"]);
+    let mut deaf = read.clone();
+    deaf.now = deaf.now + Span::seconds(600);
+    deaf.play(judge, &["the server finds sec deaf"]);
     let objected = after(&read, &["sec objects", "arch approves"]);
     let mut answered = after(&objected, &["app reads objections"]);
     // Other content than before, as a revision has.
@@ -529,6 +544,7 @@ fn stages(judge: &CelJudge) -> Vec<(&'static str, Stage)> {
         ("nothing is there", opened),
         ("proposed, and nobody has read it", proposed),
         ("read, and nobody has voted", read),
+        ("read, and a person is told that sec is deaf", deaf),
         ("sec objects, arch approves", objected),
         ("answered by a version that both have read", answered),
         ("approved by all, and the check is not reported", unchecked),

@@ -165,6 +165,8 @@ fn against_a_server_that_begins_from_snapshots_sound_and_damaged() {
 /// the file and the test that show it.
 const SHOWN_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("NOT_ADOPTED", "pairs.rs", "a_team_without_a_charter_does_nothing"),
+    ("NOT_A_WATCHER", "listen/processes.rs", "each_end_has_its_exit_code_and_the_last_line_names_what_woke"),
+    ("SUPERSEDED", "listen/processes.rs", "each_end_has_its_exit_code_and_the_last_line_names_what_woke"),
     ("DIRECT_PUSH", "door/pushes.rs", "a_direct_push_is_refused_and_says_how_to_propose"),
     ("STAGING_REF", "door/pushes.rs", "a_staging_ref_is_made_once_by_the_whole_id_of_its_commit"),
     ("NOT_COUNTERSIGNED", "door/check.rs", "only_a_commit_that_a_completed_circle_holds_passes"),

@@ -80,3 +80,15 @@ fn a_reviewer_in_python_listens_objects_approves_and_confirms() {
     let status = place.run(&["--json", "--as", "dana", "status"]).done().json();
     assert_eq!(status["circles"][0]["state"], "published", "{status}");
 }
+
+#[test]
+fn a_reviewer_in_python_that_approves_last_confirms() {
+    let place = Place::served();
+    let first = place.propose("fn lex() {}\n");
+    place.run(&["--as", "arch", "show", "parser"]).done();
+    place.run(&["--as", "arch", "approve", &first, "--checked", "src/lexer.rs:1"]).done();
+    let mut sec = Reviewer::start(&place, "sec");
+    assert_eq!(sec.says(), format!("approved {first}"));
+    let confirmed = sec.says();
+    assert!(confirmed.starts_with("confirmed implement:"), "what its own act made it owe: {confirmed}");
+}

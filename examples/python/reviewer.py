@@ -43,7 +43,8 @@ class Reviewer:
             for owed in waking.obligations:
                 self.discharge(owed)
             # Only now: a reviewer that is killed before is woken again, with the same wake.
-            taken = listen_pb2.AcknowledgeRequest(wake=waking.wake, obligations=[o.id for o in waking.obligations])
+            shown = [o.id for o in waking.obligations]
+            taken = listen_pb2.AcknowledgeRequest(wake=waking.wake, obligations=shown, sequence=waking.sequence)
             self.call(self.listens.Acknowledge, taken)
 
     def discharge(self, owed):

@@ -10,6 +10,8 @@ use std::io::Read;
 use std::time::Duration;
 
 use clap::Args;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
 
 use super::failure::{Exit, Failure};
 use super::harness::{Asked, Harness, Occasion, Said};
@@ -37,7 +39,7 @@ pub struct Hook {
     harness: Harness,
     /// When it is run
     occasion: Occasion,
-    /// How long the server is waited for
+    /// How long the harness's words and the server are waited for
     #[arg(long, value_name = "DUR", default_value = "80ms")]
     patience: Span,
 }
@@ -57,15 +59,17 @@ struct Owing {
 
 impl Hook {
     pub(super) async fn run(self, global: &Global) -> Result<Answer, Failure> {
-        let said = match self.asked() {
+        let patience = Duration::from_micros(self.patience.0.unsigned_abs());
+        let until = Instant::now() + patience;
+        let silent = || Err(format!("nothing within {}", self.patience));
+        let said = match timeout_at(until, self.asked()).await.unwrap_or_else(|_| silent()) {
             Ok(asked) => {
                 enter(&asked);
                 // An agent that is nobody here has nothing to do with it.
                 if !speaker::is_anybody(global) {
                     return Ok(Answer::verbatim(""));
                 }
-                let patience = Duration::from_micros(self.patience.0.unsigned_abs());
-                let owing = tokio::time::timeout(patience, owing(global)).await;
+                let owing = timeout_at(until, owing(global)).await;
                 let late = || {
                     let why = format!("the server did not answer within {}", self.patience);
                     Failure::new(Exit::Unreachable, "SERVER_UNREACHABLE", why, "run: countersign status")
@@ -81,10 +85,19 @@ impl Hook {
         Ok(Answer::verbatim(self.harness.print(self.occasion, &said)))
     }
 
-    fn asked(&self) -> Result<Asked, String> {
-        let mut input = String::new();
-        let read = std::io::stdin().lock().take(INPUT_BYTES_MAX).read_to_string(&mut input);
-        read.map_err(|why| why.to_string())?;
+    /// What the harness says. A thread of its own reads it: one that never says all holds nobody up, and the
+    /// process ends without it.
+    async fn asked(&self) -> Result<Asked, String> {
+        let (tell, told) = oneshot::channel();
+        let read = move || {
+            let mut input = String::new();
+            let read = std::io::stdin().lock().take(INPUT_BYTES_MAX).read_to_string(&mut input);
+            // Where nobody waits any longer, nobody is told.
+            let _ = tell.send(read.map(|_| input));
+        };
+        let started = std::thread::Builder::new().spawn(read);
+        started.map_err(|why| why.to_string())?;
+        let input = told.await.map_err(|why| why.to_string())?.map_err(|why| why.to_string())?;
         self.harness.read(&input)
     }
 }

@@ -11,8 +11,11 @@ use similar::TextDiff;
 use super::clone::CloneFolder;
 use super::failure::Failure;
 use super::harness::{Harness, Scope};
-use super::output::{Answer, visible};
+use super::output::{self, Answer, visible};
 use super::speaker::Global;
+
+/// Links that are followed from one to the next, as systems do.
+const LINKS_MAX: usize = 40;
 
 /// Puts Countersign's hooks into a harness's settings, and shows what that changes
 ///
@@ -45,7 +48,7 @@ impl Integrate {
             self.harness.without_hooks(&before)
         } else {
             let program = env::current_exe().map_err(|why| Failure::io("this program's path", &why))?;
-            self.harness.with_hooks(&before, &program, global.member.as_ref())
+            self.harness.with_hooks(&before, &program, &given(global)?)
         };
         let after = after.map_err(|fault| {
             Failure::refused(
@@ -57,10 +60,16 @@ impl Integrate {
         })?;
         let changed = after != before && !(self.remove && before.is_empty());
         let written = changed && !self.dry_run;
+        let mut diff = if changed { difference(&file, &before, &after) } else { String::new() };
+        let differs = diff.clone();
         if written {
+            if !global.json {
+                // It is shown first: whoever can't be shown it finds the settings as they were.
+                output::put(&Answer::new(json!({}), std::mem::take(&mut diff)), false)
+                    .map_err(|why| Failure::io("the difference", &why))?;
+            }
             write(&file, &after)?;
         }
-        let diff = if changed { difference(&file, &before, &after) } else { String::new() };
         let said = match (changed, written, self.remove) {
             (false, ..) => "nothing to change in",
             (true, false, _) => "would be changed:",
@@ -73,7 +82,7 @@ impl Integrate {
                 "harness": self.harness.to_string(),
                 "file": file.display().to_string(),
                 "changed": written,
-                "diff": diff,
+                "diff": differs,
             }),
             text,
         ))
@@ -88,6 +97,21 @@ impl Integrate {
     }
 }
 
+/// The flags that were given, as the hooks are to be run with: a hook runs wherever the harness does.
+fn given(global: &Global) -> Result<Vec<String>, Failure> {
+    let mut flags = Vec::new();
+    let mut give = |flag: &str, value: Option<String>| {
+        flags.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
+    };
+    give("--as", global.member.as_ref().map(ToString::to_string));
+    give("--team", global.team.as_ref().map(ToString::to_string));
+    give("--addr", global.addr.clone());
+    let ca = global.ca.as_ref().map(std::path::absolute).transpose();
+    let ca = ca.map_err(|why| Failure::io("the current folder", &why))?;
+    give("--ca", ca.map(|file| file.display().to_string()));
+    Ok(flags)
+}
+
 /// What changes, line by line.
 fn difference(file: &Path, before: &str, after: &str) -> String {
     let name = visible(&file.display().to_string());
@@ -98,7 +122,7 @@ fn difference(file: &Path, before: &str, after: &str) -> String {
 /// In one step: whoever reads the file meanwhile finds the old text or the new one. A file that is a
 /// link stays one.
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let file = target(file).map_err(|why| Failure::io(file.display(), &why))?;
     let failed = |why: &io::Error| Failure::io(file.display(), why);
     let folder = file.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(|why| failed(&why))?;
@@ -111,4 +135,16 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
     }
     draft.persist(&file).map_err(|why| failed(&why.error))?;
     Ok(())
+}
+
+/// Where a file is, behind its links: also behind one whose file isn't there yet.
+fn target(file: &Path) -> io::Result<PathBuf> {
+    let mut file = file.to_owned();
+    for _ in 0..LINKS_MAX {
+        match fs::read_link(&file) {
+            Ok(to) => file = file.parent().unwrap_or(Path::new("")).join(to),
+            Err(_) => return Ok(file),
+        }
+    }
+    Err(io::Error::other("its links lead in a circle"))
 }

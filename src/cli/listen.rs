@@ -3,6 +3,7 @@
 //! What was printed counts as shown only once it was flushed and the server was told so: killed in between, the
 //! next one prints the same. A server that goes away and comes back is waited for.
 
+use std::cmp::Ordering;
 use std::io;
 use std::process::Stdio;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::failure::{Exit, Failure};
 use super::output::{self, Answer, visible};
@@ -63,11 +64,34 @@ struct Place {
     session: Option<(Speaker, Listening)>,
     own: Vec<String>,
     watched: u64,
-    /// Since when the server is away.
+    /// Since when the server is away, or looked for.
     away: Option<Instant>,
+    is_told_away: bool,
     again_after: Duration,
-    /// The last wake that was taken: one that was sent again meanwhile is no other.
-    taken: String,
+    /// What was taken last on this stream.
+    taken: Option<Taken>,
+}
+
+/// A wake that was taken.
+struct Taken {
+    obligations: Vec<String>,
+    /// Where the log was when the server took note of it.
+    sequence: u64,
+}
+
+impl Place {
+    /// Whether that was on its way when the server took note that its wake was taken: whatever of it is news comes
+    /// once more.
+    fn is_past(&self, waking: &Waking) -> bool {
+        self.taken.as_ref().is_some_and(|taken| match waking.sequence.cmp(&taken.sequence) {
+            Ordering::Less => true,
+            Ordering::Equal => {
+                let shown = waking.woke_by.iter().all(|id| taken.obligations.contains(id));
+                shown && waking.watched <= self.watched
+            }
+            Ordering::Greater => false,
+        })
+    }
 }
 
 impl Listen {
@@ -77,8 +101,9 @@ impl Listen {
             own: Vec::new(),
             watched: 0,
             away: None,
+            is_told_away: false,
             again_after: AGAIN_AFTER,
-            taken: String::new(),
+            taken: None,
         };
         loop {
             let until = self.timeout.map(|within| Instant::now() + duration(within));
@@ -111,7 +136,7 @@ impl Listen {
     async fn hear(&self, global: &Global, place: &mut Place) -> Result<Waking, Failure> {
         loop {
             match self.listen(global, place).await {
-                Ok(waking) if waking.wake == place.taken => {}
+                Ok(waking) if place.is_past(&waking) => {}
                 Ok(waking) => return Ok(waking),
                 Err(failure) => {
                     place.session = None;
@@ -124,23 +149,18 @@ impl Listen {
     /// The next wake on the open stream, or on a fresh one.
     async fn listen(&self, global: &Global, place: &mut Place) -> Result<Waking, Failure> {
         if place.session.is_none() {
-            let speaker = Speaker::connect(global).await?;
-            let request = ListenRequest {
-                subjects: self.subjects.clone(),
-                kinds: self.kinds.clone(),
-                watch: self.watch,
-                stays: self.exec.is_some(),
-                own: place.own.clone(),
-                watched: place.watched,
-            };
-            let listening = speaker.client.listen(request).await.map_err(superseded)?;
-            place.session = Some((speaker, listening));
+            // One that takes the connection and says nothing is away, too.
+            let since = *place.away.get_or_insert_with(Instant::now);
+            let left = duration(self.patience).saturating_sub(since.elapsed());
+            let opened = timeout(left, self.open(global, place)).await;
+            place.session = Some(opened.unwrap_or_else(|_| Err(away("the server said nothing")))?);
+            place.taken = None;
         }
         let Some((_, listening)) = &mut place.session else { unreachable!("it was opened just now") };
         loop {
             let said = listening.next().await.map_err(superseded)?;
             if said.is_some() {
-                (place.away, place.again_after) = (None, AGAIN_AFTER);
+                (place.away, place.is_told_away, place.again_after) = (None, false, AGAIN_AFTER);
             }
             match said {
                 Some(Said::Armed(armed)) => {
@@ -148,17 +168,23 @@ impl Listen {
                 }
                 Some(Said::Own(own)) => place.own = own.obligations,
                 Some(Said::Waking(waking)) => return Ok(waking),
-                None => {
-                    return Err(Failure::new(
-                        Exit::Unreachable,
-                        AWAY,
-                        "the server ended the stream",
-                        "run: countersign serve",
-                    )
-                    .with("address", ""));
-                }
+                None => return Err(away("the server ended the stream")),
             }
         }
+    }
+
+    async fn open(&self, global: &Global, place: &Place) -> Result<(Speaker, Listening), Failure> {
+        let speaker = Speaker::connect(global).await?;
+        let request = ListenRequest {
+            subjects: self.subjects.clone(),
+            kinds: self.kinds.clone(),
+            watch: self.watch,
+            stays: self.exec.is_some(),
+            own: place.own.clone(),
+            watched: place.watched,
+        };
+        let listening = speaker.client.listen(request).await.map_err(superseded)?;
+        Ok((speaker, listening))
     }
 
     /// Waits a moment for a server that is away; fails where it is something else, or it stayed away too long.
@@ -166,13 +192,14 @@ impl Listen {
         if !is_away(&failure) {
             return Err(failure);
         }
-        if place.away.is_none() {
+        if !place.is_told_away {
+            place.is_told_away = true;
             output::warn(&format!("the server is away; it is waited for, for {}", self.patience));
         }
         let since = *place.away.get_or_insert_with(Instant::now);
         let left = duration(self.patience).saturating_sub(since.elapsed());
         if left.is_zero() {
-            return Err(failure);
+            return Err(Failure { exit: Exit::Unreachable, ..failure });
         }
         sleep(place.again_after.min(left)).await;
         place.again_after = (place.again_after * 2).min(AGAIN_AFTER_MAX);
@@ -185,6 +212,7 @@ impl Listen {
             wake: waking.wake.clone(),
             obligations: waking.obligations.iter().map(|owed| owed.id.clone()).collect(),
             watched: waking.watched,
+            sequence: waking.sequence,
         };
         let until = Instant::now() + ACKNOWLEDGE_TIME_MAX.min(duration(self.patience));
         let mut again_after = AGAIN_AFTER;
@@ -199,8 +227,8 @@ impl Listen {
                 },
             };
             match said {
-                Ok(_) => {
-                    place.taken.clone_from(&waking.wake);
+                Ok(answer) => {
+                    place.taken = Some(Taken { obligations: request.obligations, sequence: answer.sequence });
                     place.watched = place.watched.max(waking.watched);
                     return None;
                 }
@@ -234,6 +262,10 @@ impl Listen {
 
 const AWAY: &str = "SERVER_UNREACHABLE";
 
+fn away(why: &str) -> Failure {
+    Failure::new(Exit::Unreachable, AWAY, why, "run: countersign serve").with("address", "")
+}
+
 /// Whether that is a server that may come back; not a place where none is known.
 fn is_away(failure: &Failure) -> bool {
     let first = failure.unmet.first();
@@ -241,21 +273,11 @@ fn is_away(failure: &Failure) -> bool {
     known && matches!(failure.code(), AWAY | "TIMED_OUT")
 }
 
+/// That another listener took over has an exit code of its own.
 fn superseded(failure: crate::client::Failure) -> Failure {
-    match failure {
-        crate::client::Failure::Broken { code, why } if code == "SUPERSEDED" => Failure::new(
-            Exit::Superseded,
-            &code,
-            why,
-            "leave it to the other listener; one of a member is enough",
-        ),
-        crate::client::Failure::Broken { code, why } if code == "NOT_A_WATCHER" => {
-            let remedy =
-                "listen without --watch; a person can adopt a charter with watch = true for the member";
-            Failure::refused(&code, why, remedy)
-        }
-        other => other.into(),
-    }
+    let failure = Failure::from(failure);
+    let exit = if failure.code() == "SUPERSEDED" { Exit::Superseded } else { failure.exit };
+    Failure { exit, ..failure }
 }
 
 fn unprinted(problem: &io::Error) -> Failure {

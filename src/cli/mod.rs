@@ -231,7 +231,7 @@ Refused with UNKNOWN_SUBJECT.")]
   countersign listen --exec 'claude -p \"$(cat)\"'
 
 Exit codes: 0 something is owed, 3 the server stayed away, 4 nothing came in time, 6 another
-listener of the member took over. Refused with NOT_A_WATCHER, MALFORMED.")]
+listener of the member took over. Refused with MALFORMED, NOT_A_WATCHER, SUPERSEDED.")]
     Listen(listen::Listen),
 
     #[command(after_help = "Example:

@@ -139,6 +139,8 @@ fn refusals() -> Vec<Violation> {
         V::NotAClaim { message: of("m1") },
         V::OwnClaim { message: of("m1"), member: of("sec") },
         V::AlreadyJudged { message: of("m1"), verdict: text("supported") },
+        V::NotAWatcher { member: of("sec") },
+        V::Superseded { member: of("sec") },
         V::NotAdopted { member: text("dana") },
         V::CharterRefused { line: 1, column: 1, what: text("not TOML"), help: text("") },
         V::UnchangedCharter { revision: 1 },

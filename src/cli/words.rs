@@ -37,6 +37,7 @@ pub fn woke(woke: &[proto::Wake], now: Time) -> String {
         let since = wake.since.as_ref().map(|since| format!(" for {}", ago(time_of(since), now)));
         out.push_str(&match (wake.outcome(), presence.as_str()) {
             (proto::WakeOutcome::Woke, _) => format!("woke {member}\n"),
+            (_, "listening") => format!("stored for {member}, who listens for other things only\n"),
             (_, "not-joined") => format!("stored for {member}, who was never here\n"),
             (_, presence) => format!(
                 "stored for {member}, who is not listening ({presence}{})\n",
@@ -178,10 +179,12 @@ mod tests {
             wake("sec", WakeOutcome::Woke, Presence::Listening, None),
             wake("arch", WakeOutcome::Stored, Presence::Deaf, Some(860)),
             wake("dana", WakeOutcome::Stored, Presence::NotJoined, None),
+            wake("eve", WakeOutcome::Stored, Presence::Listening, Some(999)),
         ];
         assert_eq!(
             woke(&all, now),
-            "woke sec\nstored for arch, who is not listening (deaf for 2 min)\nstored for dana, who was never here\n"
+            "woke sec\nstored for arch, who is not listening (deaf for 2 min)\nstored for dana, who was never here\n\
+             stored for eve, who listens for other things only\n"
         );
     }
 

@@ -16,7 +16,7 @@ impl Client {
     /// Begins to listen.
     ///
     /// # Errors
-    /// [`Failure::Unauthenticated`], [`Failure::Broken`] with `NOT_A_WATCHER`, [`Failure::Refused`] with
+    /// [`Failure::Unauthenticated`], [`Failure::Refused`] with `NOT_A_WATCHER` or
     /// `MALFORMED`, [`Failure::Unreachable`].
     pub async fn listen(&self, request: proto::ListenRequest) -> Result<Listening, Failure> {
         let mut service = self.listen_calls();
@@ -29,7 +29,7 @@ impl Listening {
     /// What is said next; nothing once the stream ended in order.
     ///
     /// # Errors
-    /// [`Failure::Broken`] with `SUPERSEDED` where another listener took over; [`Failure::Unreachable`] where the
+    /// [`Failure::Refused`] with `SUPERSEDED` where another listener took over; [`Failure::Unreachable`] where the
     /// connection broke; [`Failure::Unauthenticated`] where the token ended.
     pub async fn next(&mut self) -> Result<Option<Said>, Failure> {
         let message = self.stream.message().await;

@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
-use super::presence::{Presence, Seen, Wake, WakeOutcome};
+use super::presence::{Presence, Seen, THINKING_MAX, Wake, WakeOutcome, passed_over};
 use super::{Clock, UNPOISONED};
-use crate::protocol::name::MemberName;
+use crate::protocol::delivery::{Acknowledge, Due};
+use crate::protocol::escalation::{ReportUnheard, Silence, Unheard};
+use crate::protocol::name::{MemberName, Seq, WakeId};
 use crate::protocol::time::{Span, Time};
-use crate::protocol::{Obligation, ObligationKind};
+use crate::protocol::{Obligation, ObligationKind, Team};
 
 /// What a listener wants to hear of; all, where nothing is named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,6 +61,10 @@ pub(super) struct Hearing {
 
 #[derive(Default)]
 struct Heard {
+    /// Since when it is known who hears; time in which no server ran counts for nothing.
+    begun: Time,
+    /// Until when it is known in which time no server ran, by the clock.
+    gaps_told: Time,
     members: BTreeMap<MemberName, Member>,
     /// Members whose listeners watch everything.
     watching: BTreeSet<MemberName>,
@@ -71,6 +77,22 @@ struct Heard {
 struct Member {
     seen: Seen,
     listener: Option<Listener>,
+    /// The wake that its listener sent last, until it is taken.
+    sent: Option<Sending>,
+}
+
+/// A wake that was sent.
+struct Sending {
+    wake: WakeId,
+    /// What it showed; and where something ended and is owed anew since, from which place in the log on.
+    shown: BTreeMap<String, Option<Seq>>,
+}
+
+/// A wake that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// Up to where the log was shown, where its listener says so.
+    pub(super) watched: Option<Seq>,
 }
 
 /// One listener, as whoever wakes it knows it.
@@ -80,7 +102,7 @@ struct Listener {
     poked: bool,
     /// Whether `arming.own` is not what the listener was last told.
     own_moved: bool,
-    acknowledged: bool,
+    taken: Option<Taken>,
     bell: Arc<Notify>,
 }
 
@@ -93,15 +115,17 @@ pub(super) struct Heed {
     pub(super) ended: bool,
     /// Something may be owed that wasn't.
     pub(super) poked: bool,
-    /// The wake that it sent was taken.
-    pub(super) acknowledged: bool,
+    /// The wake that it sent last was taken.
+    pub(super) taken: Option<Taken>,
     /// What the member brought about itself, where that changed.
     pub(super) own: Option<BTreeSet<String>>,
 }
 
 impl Hearing {
     pub(super) fn new(clock: Arc<dyn Clock>, ahead: Span) -> Self {
-        Self { clock, ahead, heard: Mutex::default() }
+        let now = clock.now();
+        let heard = Heard { begun: now + ahead, gaps_told: now, ..Heard::default() };
+        Self { clock, ahead, heard: Mutex::new(heard) }
     }
 
     /// The team's time.
@@ -130,16 +154,11 @@ impl Hearing {
         } else {
             heard.watching.remove(member);
         }
-        let listener = Listener {
-            number,
-            arming,
-            poked: false,
-            own_moved: false,
-            acknowledged: false,
-            bell: bell.clone(),
-        };
+        let listener =
+            Listener { number, arming, poked: false, own_moved: false, taken: None, bell: bell.clone() };
         let known = heard.members.entry(member.clone()).or_default();
         known.seen.listens(now);
+        known.sent = None;
         if let Some(before) = known.listener.replace(listener) {
             before.bell.notify_one();
         }
@@ -157,11 +176,12 @@ impl Hearing {
     }
 
     /// Members who owe something that they did not owe before hear of it, and what the one who brought it about
-    /// owes by it wakes nobody. `fresh` is what is owed anew.
+    /// owes by it wakes nobody. `fresh` is what is owed anew, up to that place in the log.
     pub(super) fn tell(
         &self,
         who: Option<&MemberName>,
         fresh: &[&Obligation],
+        seq: Seq,
         known: impl Fn(&MemberName) -> bool,
     ) -> Vec<Wake> {
         let mut of: BTreeMap<&MemberName, Vec<&Obligation>> = BTreeMap::new();
@@ -174,7 +194,11 @@ impl Hearing {
         let mut woke = Vec::new();
         for (member, fresh) in of {
             let ids = || fresh.iter().map(|owed| owed.id.clone());
-            let listener = heard.members.get_mut(member).and_then(|known| known.listener.as_mut());
+            let mut heard_of = heard.members.get_mut(member);
+            if let Some(sent) = heard_of.as_mut().and_then(|known| known.sent.as_mut()) {
+                sent.anew(&fresh, seq);
+            }
+            let listener = heard_of.and_then(|known| known.listener.as_mut());
             if who == Some(member) {
                 if let Some(listener) = listener {
                     listener.arming.own.extend(ids());
@@ -236,51 +260,109 @@ impl Hearing {
         self.heard().members.values().any(|known| known.listener.is_some())
     }
 
-    /// The member took the wake that its listener sent.
-    pub(super) fn acknowledged(&self, member: &MemberName) {
+    /// Leaves out what a member was not shown by the wake that it took: what ended and is owed anew since.
+    pub(super) fn keep_shown(&self, member: &MemberName, took: &mut Acknowledge) {
+        let heard = self.heard();
+        let sent = heard.members.get(member).and_then(|known| known.sent.as_ref());
+        if let Some(sent) = sent.filter(|sent| sent.wake == took.wake) {
+            let anew = |id: &String| sent.shown.get(id).copied().flatten();
+            took.obligations.retain(|id| anew(id).is_none_or(|anew| anew <= took.seq));
+        }
+    }
+
+    /// The member took that wake. Of one that its listener did not send, or that was taken before, that listener
+    /// hears nothing.
+    pub(super) fn acknowledged(&self, member: &MemberName, wake: WakeId, taken: Taken) {
         let now = self.now();
         let mut heard = self.heard();
-        let Some(known) = heard.members.get_mut(member) else { return };
-        known.seen.took(now);
-        if let Some(listener) = &mut known.listener {
-            listener.acknowledged = true;
+        let known = heard.members.entry(member.clone()).or_default();
+        let sent = known.sent.take_if(|sent| sent.wake == wake).is_some();
+        if sent || known.listener.is_none() {
+            known.seen.took(now);
+        }
+        if let Some(listener) = known.listener.as_mut().filter(|_| sent) {
+            listener.taken = Some(taken);
             listener.bell.notify_one();
         }
     }
 
-    /// A stretch in which no server ran is nobody's silence.
-    pub(super) fn resumed(&self, from: Time, to: Time) {
-        for known in self.heard().members.values_mut() {
+    /// Which of the team's members listened once, to this process or the one before, and are reached by no wake now.
+    pub(super) fn unheard(&self, team: &Team) -> ReportUnheard {
+        let now = self.now();
+        let heard = self.heard();
+        let mut report = ReportUnheard::default();
+        for member in members(team) {
+            let seen = heard.members.get(member).map(|known| known.seen).unwrap_or_default();
+            if !seen.listened() && !team.deliveries().knows(member) {
+                continue;
+            }
+            let (presence, since) = seen.presence(now, true);
+            let how = match presence {
+                Presence::Deaf => Silence::Deaf,
+                Presence::Offline => Silence::Offline,
+                _ => continue,
+            };
+            if seen.heard().is_none() && now - heard.begun <= THINKING_MAX {
+                // It may have taken a wake just before, and work.
+                report.unknown.insert(member.clone());
+                continue;
+            }
+            let since = since.unwrap_or(heard.begun);
+            report.members.push(Unheard { member: member.clone(), how, since, heard: seen.heard() });
+        }
+        report
+    }
+
+    /// Whether a wake reaches the team's members now, and since when that is so.
+    pub(super) fn roster(&self, team: &Team) -> Vec<(MemberName, Presence, Option<Time>)> {
+        let now = self.now();
+        let heard = self.heard();
+        let one = |member: &MemberName| {
+            let (presence, since) = heard.presence(member, now, team.deliveries().knows(member));
+            (member.clone(), presence, since)
+        };
+        members(team).map(one).collect()
+    }
+
+    /// What was heard. A stretch in which no server ran is nobody's silence, whoever looks first after it.
+    fn heard(&self) -> std::sync::MutexGuard<'_, Heard> {
+        let mut heard = self.heard.lock().expect(UNPOISONED);
+        for (from, to) in self.clock.gaps(heard.gaps_told) {
+            // One that still lasts is told again, longer.
+            let from = from.max(heard.gaps_told);
+            heard.gaps_told = to;
+            heard.resumed(from + self.ahead, to + self.ahead);
+        }
+        heard
+    }
+}
+
+fn members(team: &Team) -> impl Iterator<Item = &MemberName> {
+    team.adopted().into_iter().flat_map(|adopted| adopted.charter.members.keys())
+}
+
+impl Heard {
+    fn resumed(&mut self, from: Time, to: Time) {
+        self.begun = passed_over(self.begun, from, to);
+        for known in self.members.values_mut() {
             known.seen.resumed(from, to);
         }
     }
 
-    /// Whether a wake reaches these members now, and since when that is so. `known` says who was here before this
-    /// process was.
-    pub(super) fn roster<'a>(
-        &self,
-        members: impl Iterator<Item = &'a MemberName>,
-        known: impl Fn(&MemberName) -> bool,
-    ) -> Vec<(MemberName, Presence, Option<Time>)> {
-        let now = self.now();
-        let heard = self.heard();
-        let one = |member: &MemberName| {
-            let (presence, since) = heard.presence(member, now, known(member));
-            (member.clone(), presence, since)
-        };
-        members.map(one).collect()
-    }
-
-    fn heard(&self) -> std::sync::MutexGuard<'_, Heard> {
-        self.heard.lock().expect(UNPOISONED)
-    }
-}
-
-impl Heard {
     fn presence(&self, member: &MemberName, now: Time, known: bool) -> (Presence, Option<Time>) {
         match self.members.get(member) {
             Some(found) => found.seen.presence(now, known),
             None => Seen::default().presence(now, known),
+        }
+    }
+}
+
+impl Sending {
+    fn anew(&mut self, fresh: &[&Obligation], seq: Seq) {
+        for owed in fresh {
+            if let Some(anew) = self.shown.get_mut(&owed.id) {
+                *anew = Some(seq);
+            }
         }
     }
 }
@@ -329,7 +411,7 @@ impl Ear {
             superseded: false,
             ended,
             poked: std::mem::take(&mut listener.poked),
-            acknowledged: std::mem::take(&mut listener.acknowledged),
+            taken: listener.taken.take(),
             own: std::mem::take(&mut listener.own_moved).then(|| listener.arming.own.clone()),
         }
     }
@@ -345,22 +427,42 @@ impl Ear {
     }
 
     /// A wake was sent: until it listens again, the member thinks.
-    pub(super) fn woke(&self) {
-        self.if_current(Seen::woken);
+    pub(super) fn woke(&self, due: &Due) {
+        self.if_current(|known, now| {
+            let before = known.sent.take().filter(|sent| sent.wake == due.wake);
+            let mut shown = before.map(|sent| sent.shown).unwrap_or_default();
+            for owed in &due.owed {
+                shown.entry(owed.id.clone()).or_default();
+            }
+            known.sent = Some(Sending { wake: due.wake, shown });
+            known.seen.woken(now);
+        });
     }
 
-    /// It goes on listening.
-    pub(super) fn listens(&self) {
-        self.if_current(Seen::listens);
+    /// What it sent is owed no longer, and it is blocked again.
+    pub(super) fn lapsed(&self) {
+        self.if_current(|known, now| known.seen.listens(now));
     }
 
-    fn if_current(&self, change: impl FnOnce(&mut Seen, Time)) {
+    /// Its wake was taken, and it goes on listening. The act is over: what it made its member owe is news now.
+    pub(super) fn goes_on(&self) {
+        self.if_current(|known, now| {
+            known.seen.listens(now);
+            if let Some(listener) = &mut known.listener
+                && !std::mem::take(&mut listener.arming.own).is_empty()
+            {
+                listener.moved();
+            }
+        });
+    }
+
+    fn if_current(&self, change: impl FnOnce(&mut Member, Time)) {
         let now = self.hearing.now();
         let mut heard = self.hearing.heard();
         if let Some(known) = heard.members.get_mut(&self.member)
             && known.listener.as_ref().is_some_and(|listener| listener.number == self.number)
         {
-            change(&mut known.seen, now);
+            change(known, now);
         }
     }
 }

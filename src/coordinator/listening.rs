@@ -6,22 +6,26 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::hearing::{Arming, Ear, Hearing, Heed};
+use super::hearing::{Arming, Ear, Hearing};
 use super::team::{Refusal, TeamHandle};
 use super::{Coordinator, READER};
-use crate::protocol::Team;
-use crate::protocol::charter::MemberKind;
 pub use crate::protocol::delivery::Due;
 use crate::protocol::name::{Actor, Digest, MemberName, Seq, TeamName};
 use crate::protocol::time::{Span, Time};
-use crate::store::Row;
+use crate::protocol::{Event, Rejection, Team, Violation};
+use crate::store::{Fault, Reader, Row};
 
 /// How long a wake that was sent may wait until it is taken; then it is sent again, and after twice as long.
 const TAKEN_WITHIN: Span = Span::seconds(10);
 const TAKEN_WITHIN_MAX: Span = Span::seconds(300);
 
-/// Events that one wake shows to whoever watches everything.
+/// Events that one wake shows to whoever watches everything, and their bodies in bytes: it ends with the one that
+/// reaches that.
 const WATCHED_MAX: usize = 500;
+const WATCHED_BYTES: usize = 1 << 20;
+
+/// Rows of the log that are read at once.
+const READ_MAX: usize = 64;
 
 /// What a listener hears.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,18 +57,12 @@ pub struct Waking {
 /// Why a listener is over without a wake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Turned {
-    /// Another listener of the same member took over.
-    #[error("another listener of the same member took over")]
-    Superseded,
     /// The token speaks for nobody any longer.
     #[error("the token speaks for nobody here")]
     Stranger,
-    /// Not everybody watches everything.
-    #[error("{member} may not watch everything: it is no referee, and the charter does not say watch = true")]
-    NoWatcher {
-        /// Who asked.
-        member: MemberName,
-    },
+    /// Another listener of the same member took over, or the member may not watch everything.
+    #[error("{0}")]
+    Unmet(Rejection),
     /// The server ends, or the team can't be read.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -91,11 +89,21 @@ pub struct Listening {
 enum Phase {
     /// Something may be owed that it has not looked at.
     Rung,
-    /// Nothing is; something that was shown is to be shown once more then.
+    /// Nothing is; something is to be shown once more, or in spite of all, then.
     Blocked(Option<Time>),
     /// A wake was sent, and is not taken yet.
-    Sent(Box<Waking>, Time, Span),
+    Sent(Sent),
     Over,
+}
+
+/// A wake that was sent. When it is sent again, it is computed anew.
+#[derive(Clone, Copy)]
+struct Sent {
+    again_at: Time,
+    /// How long it waits until then.
+    within: Span,
+    /// Up to where it showed the log.
+    watched: Option<Seq>,
 }
 
 impl Coordinator {
@@ -110,17 +118,13 @@ impl Coordinator {
     ) -> Result<Listening, Turned> {
         let token = token.hash();
         let (handle, member) = self.speaks_for(&token).ok_or(Turned::Stranger)?;
-        let may_watch = |team: &Team| {
-            let charter = team.adopted().map(|adopted| &adopted.charter);
-            let known = charter.and_then(|charter| charter.members.get(&member));
-            known.is_some_and(|known| known.watch || known.kind == MemberKind::Referee)
-        };
         debug_assert_ne!(member.as_str(), READER, "it is no member");
-        if arming.watch && !handle.peek(may_watch) {
-            return Err(Turned::NoWatcher { member });
+        if arming.watch && !handle.peek(|team| may_watch(team, &member)) {
+            return Err(Turned::Unmet(Violation::NotAWatcher { member }.into()));
         }
         let hearing = handle.hearing().clone();
         let ear = hearing.arm(&member, arming.clone());
+        handle.is_listened_to(&member);
         Ok(Listening {
             coordinator: self.clone(),
             token,
@@ -144,9 +148,9 @@ impl Listening {
         loop {
             let said = match &self.phase {
                 Phase::Over => return None,
-                Phase::Rung => self.look().await,
-                Phase::Blocked(again_at) => self.wait(*again_at).await,
-                Phase::Sent(_, again_at, within) => self.wait_until_taken(*again_at, *within).await,
+                Phase::Rung => self.look(None).await,
+                Phase::Blocked(again_at) => self.wait(*again_at, None).await,
+                Phase::Sent(sent) => self.wait(Some(sent.again_at), Some(*sent)).await,
             };
             match said {
                 Ok(None) => {}
@@ -166,31 +170,44 @@ impl Listening {
         known.map(|(handle, _)| handle).ok_or(Turned::Stranger)
     }
 
-    /// Looks whether something is owed that was not shown, by what is stored.
-    async fn look(&mut self) -> Result<Option<Said>, Turned> {
+    /// Looks whether something is owed that was not shown, by what is stored. `sent` is a wake that nobody took in
+    /// time: what it showed may be owed no longer, and other things may be.
+    async fn look(&mut self, sent: Option<Sent>) -> Result<Option<Said>, Turned> {
         let handle = self.handle()?;
         let own = self.ear.own();
         let judge = handle.judge();
         let look = |team: &Team, now: Time| {
-            (team.due(&*judge, now, &self.member), team.deliveries().watched(&self.member))
+            let watched = self.arming.watch.then(|| (may_watch(team, &self.member), team.deliveries()));
+            let watched = watched.map(|(may, deliveries)| may.then(|| deliveries.watched(&self.member)));
+            (team.due(&*judge, now, &self.member), watched)
         };
         let ((mut due, watched), seq) = handle.read(look).await?;
         drop(handle);
         self.watched.get_or_insert(seq);
         due.owed.retain(|owed| self.arming.narrowed.admits(owed));
-        due.fresh.retain(|id| !own.contains(id) && due.owed.iter().any(|owed| owed.id == *id));
-        let (events, watched) =
-            if self.arming.watch { self.events(watched, seq).await? } else { (Vec::new(), None) };
+        // What the member brought about itself is not for ever: past half of its time it is shown all the same.
+        let is_news = |id: &String| !own.contains(id) || due.late.contains(id);
+        due.fresh.retain(|id| is_news(id) && due.owed.iter().any(|owed| owed.id == *id));
+        let (events, watched) = match watched {
+            None => (Vec::new(), None),
+            Some(Some(watched)) => self.events(watched, seq).await?,
+            Some(None) => {
+                let member = self.member.clone();
+                return Err(Turned::Unmet(Violation::NotAWatcher { member }.into()));
+            }
+        };
         if due.fresh.is_empty() && events.is_empty() {
             let armed = !std::mem::replace(&mut self.armed, true);
+            if sent.is_some() {
+                self.ear.lapsed();
+            }
             self.phase = Phase::Blocked(due.again_at);
             return Ok(armed.then_some(Said::Armed { seq }));
         }
-        self.ear.woke();
-        let waking = Box::new(Waking { due, events, watched, seq });
-        let again_at = self.hearing.now() + TAKEN_WITHIN;
-        self.phase = Phase::Sent(waking.clone(), again_at, TAKEN_WITHIN);
-        Ok(Some(Said::Woken(waking)))
+        self.ear.woke(&due);
+        let within = sent.map_or(TAKEN_WITHIN, |sent| Span((sent.within.0 * 2).min(TAKEN_WITHIN_MAX.0)));
+        self.phase = Phase::Sent(Sent { again_at: self.hearing.now() + within, within, watched });
+        Ok(Some(Said::Woken(Box::new(Waking { due, events, watched, seq }))))
     }
 
     /// What others did since it was last shown, and up to where that is.
@@ -204,18 +221,11 @@ impl Listening {
         if after >= stored {
             return Ok((Vec::new(), None));
         }
-        let (reader, team) = (self.coordinator.reader(), self.team.clone());
-        let rows = move || reader.rows(&team, Seq(after.0 + 1), WATCHED_MAX);
+        let (reader, team, member) = (self.coordinator.reader(), self.team.clone(), self.member.clone());
+        let news = move || news(&*reader, &team, &Actor::Member(member), after, stored);
         let damaged = |reason: String| Turned::Refused(Refusal::Damaged { reason });
-        let rows = tokio::task::spawn_blocking(rows).await.map_err(|stopped| damaged(stopped.to_string()))?;
-        let mut rows = rows.map_err(|fault| damaged(fault.to_string()))?;
-        rows.retain(|row| row.seq <= stored);
-        let last = rows.last().map_or(stored, |row| row.seq);
-        let news = |row: &Row| {
-            row.actor != Actor::Member(self.member.clone())
-                && !["delivered", "owed-again"].contains(&&*row.kind)
-        };
-        rows.retain(news);
+        let read = tokio::task::spawn_blocking(news).await.map_err(|stopped| damaged(stopped.to_string()))?;
+        let (rows, last) = read.map_err(|fault| damaged(fault.to_string()))?;
         if rows.is_empty() {
             // What it did itself is nothing to show it, now or later.
             self.watched = Some(last);
@@ -223,49 +233,75 @@ impl Listening {
         Ok((rows, Some(last)))
     }
 
-    async fn wait(&mut self, again_at: Option<Time>) -> Result<Option<Said>, Turned> {
-        let heed = match again_at {
-            None => self.ear.heed().await,
+    /// Waits for its bell, or for that time; `sent` is a wake that is not taken yet.
+    async fn wait(&mut self, until: Option<Time>, sent: Option<Sent>) -> Result<Option<Said>, Turned> {
+        let heed = match until {
+            None => Some(self.ear.heed().await),
             Some(at) => tokio::select! {
-                heed = self.ear.heed() => heed,
-                () = self.hearing.wait_until(at) => Heed { poked: true, ..Heed::default() },
+                heed = self.ear.heed() => Some(heed),
+                () = self.hearing.wait_until(at) => None,
             },
         };
-        if heed.poked {
-            self.phase = Phase::Rung;
+        let Some(heed) = heed else { return self.look(sent).await };
+        if heed.superseded {
+            let member = self.member.clone();
+            return Err(Turned::Unmet(Violation::Superseded { member }.into()));
         }
-        Ok(still(heed)?.map(Said::Own))
-    }
-
-    async fn wait_until_taken(&mut self, again_at: Time, within: Span) -> Result<Option<Said>, Turned> {
-        let heed = tokio::select! {
-            heed = self.ear.heed() => Some(heed),
-            () = self.hearing.wait_until(again_at) => None,
-        };
-        let Phase::Sent(waking, again_at, waits) = &mut self.phase else { return Ok(None) };
-        let Some(heed) = heed else {
-            *waits = Span((within.0 * 2).min(TAKEN_WITHIN_MAX.0));
-            *again_at = self.hearing.now() + *waits;
-            return Ok(Some(Said::Woken(waking.clone())));
-        };
-        let (acknowledged, watched) = (heed.acknowledged, waking.watched);
-        let own = still(heed)?.map(Said::Own);
-        if acknowledged {
+        if heed.ended {
+            return Err(Turned::Refused(Refusal::Ended));
+        }
+        if let Some(taken) = heed.taken {
             self.phase = if self.stays { Phase::Rung } else { Phase::Over };
             if self.stays {
-                self.watched = self.watched.max(watched);
-                self.ear.listens();
+                // Who doesn't say what it was shown was shown what was sent last.
+                let shown = taken.watched.or(sent.and_then(|sent| sent.watched));
+                self.watched = self.watched.max(shown);
+                self.ear.goes_on();
+            }
+        } else if heed.poked {
+            match sent {
+                None => self.phase = Phase::Rung,
+                // Whoever is busy with it is not sent each thing that happens meanwhile; but what is new waits no
+                // longer than the first time.
+                Some(sent) => {
+                    drop(self.handle()?);
+                    let again_at = sent.again_at.min(self.hearing.now() + TAKEN_WITHIN);
+                    self.phase = Phase::Sent(Sent { again_at, ..sent });
+                }
             }
         }
-        Ok(own)
+        Ok(heed.own.map(Said::Own))
     }
 }
 
-/// What its member brought about itself, unless the listener is over.
-fn still(heed: Heed) -> Result<Option<BTreeSet<String>>, Turned> {
-    match heed {
-        Heed { superseded: true, .. } => Err(Turned::Superseded),
-        Heed { ended: true, .. } => Err(Turned::Refused(Refusal::Ended)),
-        Heed { own, .. } => Ok(own),
+fn may_watch(team: &Team, member: &MemberName) -> bool {
+    team.adopted().is_some_and(|adopted| adopted.charter.may_watch(member))
+}
+
+/// What others did after one place of a log, as far as it is news and fits into one wake; and up to where that is.
+fn news(
+    reader: &dyn Reader,
+    team: &TeamName,
+    member: &Actor,
+    mut after: Seq,
+    stored: Seq,
+) -> Result<(Vec<Row>, Seq), Fault> {
+    let (mut news, mut bytes) = (Vec::new(), 0);
+    while after < stored {
+        let rows = reader.rows(team, Seq(after.0 + 1), READ_MAX)?;
+        if rows.is_empty() {
+            return Ok((news, stored));
+        }
+        for row in rows {
+            if row.seq > stored || news.len() >= WATCHED_MAX || bytes >= WATCHED_BYTES {
+                return Ok((news, after));
+            }
+            after = row.seq;
+            if row.actor != *member && Event::is_news(&row.kind) {
+                bytes += row.body.len();
+                news.push(row);
+            }
+        }
     }
+    Ok((news, after))
 }

@@ -162,6 +162,8 @@ impl Performing {
     fn hears(&self, team: &Team, escalation: &Escalation) -> Vec<(MemberName, Presence, Option<Time>)> {
         let members: BTreeSet<&MemberName> =
             escalation.opened.waiting_on.iter().map(|waiting| &waiting.member).collect();
-        self.shared.hearing.roster(members.into_iter(), |member| team.deliveries().knows(member))
+        let mut hears = self.shared.hearing.roster(team);
+        hears.retain(|(member, ..)| members.contains(member));
+        hears
     }
 }

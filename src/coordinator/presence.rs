@@ -4,7 +4,7 @@ use crate::protocol::name::MemberName;
 use crate::protocol::time::{Span, Time};
 
 /// How long a member who was woken, or spoke since, is taken to think.
-const THINKING_MAX: Span = Span::seconds(600);
+pub(super) const THINKING_MAX: Span = Span::seconds(600);
 
 /// How long a member who spoke after its wake may take to listen again.
 const REARMING_SPOKEN_MAX: Span = Span::seconds(120);
@@ -87,6 +87,8 @@ pub struct Wake {
 /// What was heard of one member since the server started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
+    /// When it gave a sign of itself last, whether a server ran since or not.
+    heard: Option<Time>,
     spoke: Option<Time>,
     listener: Option<ListenerSeen>,
 }
@@ -102,10 +104,12 @@ enum ListenerSeen {
 
 impl Seen {
     pub(super) fn spoke(&mut self, at: Time) {
+        self.heard = Some(at);
         self.spoke = Some(at);
     }
 
     pub(super) fn listens(&mut self, at: Time) {
+        self.heard = Some(at);
         self.listener = Some(ListenerSeen::Listens(at));
     }
 
@@ -118,6 +122,7 @@ impl Seen {
 
     /// The wake that was sent was taken.
     pub(super) fn took(&mut self, at: Time) {
+        self.heard = Some(at);
         self.woken(at);
         if let Some(ListenerSeen::Woken(_, taken)) = &mut self.listener {
             *taken = true;
@@ -127,17 +132,24 @@ impl Seen {
     /// Nothing of its listener is connected any longer.
     pub(super) fn left(&mut self, at: Time) {
         if matches!(self.listener, Some(ListenerSeen::Listens(_) | ListenerSeen::Woken(_, false))) {
+            self.heard = Some(at);
             self.listener = Some(ListenerSeen::Left(at));
         }
     }
 
+    /// Whether it ever listened to this process.
+    pub(super) fn listened(&self) -> bool {
+        self.listener.is_some()
+    }
+
+    /// When it gave a sign of itself last.
+    pub(super) fn heard(&self) -> Option<Time> {
+        self.heard
+    }
+
     /// Nobody is blamed for a stretch in which no server ran.
     pub(super) fn resumed(&mut self, from: Time, to: Time) {
-        let later = |at: &mut Time| {
-            if *at < to {
-                *at = *at + (to - from.max(*at));
-            }
-        };
+        let later = |at: &mut Time| *at = passed_over(*at, from, to);
         self.spoke.iter_mut().for_each(later);
         if let Some(ListenerSeen::Listens(at) | ListenerSeen::Woken(at, _) | ListenerSeen::Left(at)) =
             &mut self.listener
@@ -167,6 +179,11 @@ impl Seen {
             (None, None) => (Presence::NotJoined, None),
         }
     }
+}
+
+/// A moment, later by as much of a stretch in which no server ran as came after it.
+pub(super) fn passed_over(at: Time, from: Time, to: Time) -> Time {
+    if at < to { at + (to - from.max(at)) } else { at }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use super::answered::{Recent, decode, encode};
 use super::attempts::Attempts;
 use super::counts::Counts;
-use super::hearing::Hearing;
+use super::hearing::{Hearing, Taken};
 use super::loading::{self, Loaded};
 use super::notifier::{Deliveries, Failing, Notifier};
 use super::performing::Performing;
@@ -19,6 +19,7 @@ use super::writer::{Queued, WriterHandle};
 use super::{Clock, Inner, Parts, Progress, Progressing, Reply, Slept, UNPOISONED};
 use crate::protocol::deadline::ServerResumed;
 use crate::protocol::delivery::Acknowledge;
+use crate::protocol::escalation::{Cause, UNHEARD_MIN};
 use crate::protocol::name::{Actor, Digest, EscalationId, MemberName, Seq, TeamName};
 use crate::protocol::rule::{Judge, Rulebook};
 use crate::protocol::time::{Span, Time};
@@ -148,6 +149,17 @@ impl Shared {
                 false
             }
         }
+    }
+
+    /// Has the team asked what time brings no later than then.
+    fn expect(&self, at: Time) {
+        self.progress.0.send_if_modified(|progress| {
+            let sooner = progress.deadline.is_none_or(|known| at < known);
+            if sooner {
+                progress.deadline = Some(at);
+            }
+            sooner
+        });
     }
 
     fn counts(&self) -> Counts {
@@ -282,16 +294,27 @@ impl TeamHandle {
 
     /// Takes note that a member took a wake, once that is stored: see [`Acknowledge`].
     pub async fn acknowledge(&self, member: &MemberName, took: Acknowledge) -> Result<Done, Refusal> {
+        let (wake, taken) = (took.wake, Taken { watched: took.watched });
         let done = self.submit(Actor::Member(member.clone()), Command::Acknowledge(took), None).await?;
-        self.shared.hearing.acknowledged(member);
+        self.shared.hearing.acknowledged(member, wake, taken);
         Ok(done)
+    }
+
+    /// A member listens: who was told that it doesn't is told so, and when it goes away that is seen in time.
+    pub(super) fn is_listened_to(&self, member: &MemberName) {
+        let wait = self.peek(|team| match team.is_told_unheard(member) {
+            true => Some(Span(0)),
+            false => (!team.is_quiet()).then_some(UNHEARD_MIN),
+        });
+        if let Some(wait) = wait {
+            self.shared.expect(self.shared.now() + wait);
+            self.shared.voided.notify_one();
+        }
     }
 
     /// Every member with whether a wake reaches it now, and since when that is so.
     pub fn roster(&self) -> Vec<(MemberName, Presence, Option<Time>)> {
-        let team = self.shared.team.read().expect(UNPOISONED);
-        let members = team.adopted().into_iter().flat_map(|adopted| adopted.charter.members.keys());
-        self.shared.hearing.roster(members, |member| team.deliveries().knows(member))
+        self.peek(|team| self.shared.hearing.roster(team))
     }
 
     /// Looks at what every event so far, stored or not, adds up to. For what can't be taken back by a
@@ -397,7 +420,12 @@ impl Task {
                 Some(reason) => drop(submitted.reply.send(Err(Refusal::Damaged { reason }))),
                 None => {
                     self.pass_time().await;
+                    let who = submitted.who.member().cloned();
                     self.decide(submitted).await;
+                    let team = &self.shared.team;
+                    if who.is_some_and(|who| team.read().expect(UNPOISONED).is_told_unheard(&who)) {
+                        self.shared.expect(self.shared.now());
+                    }
                     self.sleeps_at = clock.now() + IDLE;
                     self.keep_snapshot_at_times();
                 }
@@ -488,7 +516,6 @@ impl Task {
             self.gaps_told = to;
             let ahead = self.shared.hearing.ahead();
             let resumed = ServerResumed { from: (from + ahead).max(last), to: to + ahead };
-            self.shared.hearing.resumed(resumed.from, resumed.to);
             self.ask_itself(Command::ResumeServer(resumed)).await;
         }
         let now = self.shared.now();
@@ -496,13 +523,30 @@ impl Task {
             return;
         }
         self.ask_itself(Command::TimePassed).await;
+        self.report_unheard().await;
         self.look_again();
         let next = {
             let team = self.shared.team.read().expect(UNPOISONED);
+            let (judge, unheard) = (self.shared.judge(), self.shared.hearing.unheard(&team));
+            // Nobody can go silent who never listened.
+            let listens = self.shared.hearing.is_heard() || !unheard.is_empty();
+            let silent = if listens { team.next_unheard(&*judge, now, &unheard) } else { None };
             // What has passed was just asked about: there is nothing in it that is not decided.
-            team.next_deadline(&*self.shared.judge(), now).filter(|at| *at > now)
+            team.next_deadline(&*judge, now).into_iter().chain(silent).filter(|at| *at > now).min()
         };
         self.shared.progress.0.send_modify(|progress| progress.deadline = next);
+    }
+
+    /// Has the team decide whom a person is told of because no wake reaches it.
+    async fn report_unheard(&mut self) {
+        let report = {
+            let team = self.shared.team.read().expect(UNPOISONED);
+            let told = team.escalations().open().any(|open| open.opened.cause == Cause::MemberDeaf);
+            Some(self.shared.hearing.unheard(&team)).filter(|report| told || !report.members.is_empty())
+        };
+        if let Some(report) = report {
+            self.ask_itself(Command::ReportUnheard(report)).await;
+        }
     }
 
     /// Has the team decide what the server asks; nobody waits for the answer.
@@ -514,14 +558,9 @@ impl Task {
     /// What was just decided can have a deadline no sooner than the least that there is.
     fn expect_deadline(&self, now: Time) {
         let least = self.shared.team.read().expect(UNPOISONED).least_deadline();
-        let Some(at) = least.map(|least| now + least) else { return };
-        self.shared.progress.0.send_if_modified(|progress| {
-            let sooner = progress.deadline.is_none_or(|known| at < known);
-            if sooner {
-                progress.deadline = Some(at);
-            }
-            sooner
-        });
+        if let Some(least) = least {
+            self.shared.expect(now + least);
+        }
     }
 
     /// Reads the log again where what was decided on top of it is void. Gives the reason where it can't.
@@ -560,7 +599,7 @@ impl Task {
     }
 
     async fn decide(&mut self, submitted: Submitted) {
-        let Submitted { who, command, request, reply } = submitted;
+        let Submitted { who, mut command, request, reply } = submitted;
         if let Some(request) = &request {
             match self.answered_before(&who, request) {
                 Ok(None) => {}
@@ -572,26 +611,24 @@ impl Task {
             }
         }
         let now = self.shared.now();
-        if let (Actor::Member(member), false) = (&who, matches!(command, Command::Acknowledge(_))) {
-            self.shared.hearing.spoke(member, now);
+        match (&who, &mut command) {
+            (Actor::Member(member), Command::Acknowledge(took)) => {
+                self.shared.hearing.keep_shown(member, took);
+            }
+            (Actor::Member(member), _) => self.shared.hearing.spoke(member, now),
+            _ => {}
         }
         let judge = self.shared.judge();
-        let speaks = matches!(command, Command::Say(_) | Command::JudgeClaim(_));
-        let (decision, before, at, seq, touched, wide) = {
+        let (decision, before, at, seq, touched) = {
             let team = self.shared.team.read().expect(UNPOISONED);
             let decision = team.handle(&*judge, now, &who, &command);
             let touched = team.touched(&decision.events);
-            let wide = team.touches_all(&decision.events);
             let before = if decision.events.is_empty() {
                 Vec::new()
-            } else if wide {
-                team.all_obligations(&*judge, now)
             } else {
-                let mut owed = team.obligations_around(&*judge, now, touched.as_ref());
-                owed.extend(speaks.then(|| team.answers_owed()).into_iter().flatten());
-                owed
+                team.owed_around(&*judge, now, &decision.events, touched.as_ref())
             };
-            (decision, before, now.max(team.at()), team.seq(), touched, wide)
+            (decision, before, now.max(team.at()), team.seq(), touched)
         };
         if let Err(rejection) = &decision.outcome {
             self.shared.attempts.lock().expect(UNPOISONED).refused(who.member(), at, rejection);
@@ -616,21 +653,18 @@ impl Task {
         self.fold(&Actor::Server, at, &aftermath.events, &mut rows);
         let (after, again) = {
             let team = self.shared.team.read().expect(UNPOISONED);
-            let mut owed = match aftermath.events.is_empty() {
-                _ if wide => team.all_obligations(&*judge, now),
+            let owed = match aftermath.events.is_empty() {
                 true => aftermath.owed,
-                false => team.obligations_around(&*judge, now, touched.as_ref()),
+                false => team.owed_around(&*judge, now, &decision.events, touched.as_ref()),
             };
-            owed.extend(speaks.then(|| team.answers_owed()).into_iter().flatten());
             let again = team.owed_again(&before, &owed);
             (owed, again)
         };
         self.fold(&Actor::Server, at, &again, &mut rows);
         let last = self.shared.team.read().expect(UNPOISONED).seq();
         self.expect_deadline(at);
-        let woke = self.woke(&who, &before, &after);
-        // That somebody was shown something is no news for anybody.
-        if !decision.events.iter().all(|event| matches!(event, Event::Delivered(_))) {
+        let woke = self.woke(&who, &before, &after, last);
+        if decision.events.iter().any(|event| Event::is_news(event.kind())) {
             self.shared.hearing.happened(who.member());
         }
         let called_out = decision.events.iter().chain(&aftermath.events).filter_map(called_out).collect();
@@ -711,12 +745,12 @@ impl Task {
     }
 
     /// Other members who owe something that they did not owe before; their listeners hear of it.
-    fn woke(&self, who: &Actor, before: &[Obligation], after: &[Obligation]) -> Vec<Wake> {
+    fn woke(&self, who: &Actor, before: &[Obligation], after: &[Obligation], seq: Seq) -> Vec<Wake> {
         let known: BTreeSet<_> = before.iter().map(|owed| (&owed.member, owed.id.as_str())).collect();
         let fresh = after.iter().filter(|owed| !known.contains(&(&owed.member, owed.id.as_str())));
         let fresh: Vec<&Obligation> = fresh.collect();
         let team = self.shared.team.read().expect(UNPOISONED);
-        self.shared.hearing.tell(who.member(), &fresh, |member| team.deliveries().knows(member))
+        self.shared.hearing.tell(who.member(), &fresh, seq, |member| team.deliveries().knows(member))
     }
 
     /// Time alone can make something owed: whoever owes looks again whether it was shown.

@@ -56,7 +56,7 @@ pub enum Answer {
         /// Its id.
         objection: ObjectionId,
     },
-    /// A version is taken back.
+    /// A version is withdrawn.
     Withdrawn {
         /// When the work may come back.
         cooldown_until: Time,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answer::Answer;
 use super::charter::Charter;
-use super::escalation::{Cause, Decision as PersonsDecision, Escalated, EscalationReminded, WaitingOn};
+use super::escalation::{self, Cause, Decision as PersonsDecision, Escalated, EscalationReminded, WaitingOn};
 use super::escalation::{Escalation, EscalationClosed};
 use super::event::Event;
 use super::name::{EscalationId, MemberName};
@@ -54,7 +54,7 @@ struct Decided {
 
 impl Deadlines {
     /// The moment when that much time has passed in which a server ran.
-    fn after(&self, since: Time, within: Span) -> Time {
+    pub(super) fn after(&self, since: Time, within: Span) -> Time {
         let mut at = since + within;
         let first = self.away.partition_point(|(_, to)| *to <= since);
         for (from, to) in &self.away[first..] {
@@ -79,8 +79,8 @@ impl Deadlines {
         };
     }
 
-    /// When half of the time is over in which something may be owed; nothing where that has no end.
-    fn half(&self, owed: &Obligation) -> Option<Time> {
+    /// Since when something is owed, and how long it may be; nothing where that has no end.
+    fn time_of(&self, owed: &Obligation) -> Option<(Time, Span)> {
         let due = owed.due?;
         let key = (owed.id.clone(), owed.member.clone());
         let decided = self.decided.get(&key).filter(|decided| decided.at >= owed.since);
@@ -88,7 +88,7 @@ impl Deadlines {
         let away = |(from, to): &(Time, Time)| ((*to).min(due) - (*from).max(since)).0;
         let first = self.away.partition_point(|(_, to)| *to <= since);
         let away: i64 = self.away[first..].iter().take_while(|(from, _)| *from < due).map(away).sum();
-        Some(self.after(since, Span(((due - since).0 - away) / 2)))
+        Some((since, Span((due - since).0 - away)))
     }
 
     pub(super) fn resumed(&mut self, resumed: &ServerResumed) {
@@ -116,7 +116,13 @@ impl Team {
 
     /// When half of the time is over in which something is owed; nothing where it has no deadline.
     pub(super) fn half_of(&self, owed: &Obligation) -> Option<Time> {
-        self.deadlines().half(owed)
+        let (since, within) = self.deadlines().time_of(owed)?;
+        Some(self.deadlines().after(since, Span(within.0 / 2)))
+    }
+
+    /// That part of the time in which something may be owed; nothing where that has no end.
+    pub(super) fn part_of(&self, owed: &Obligation, parts: i64) -> Option<Span> {
+        self.deadlines().time_of(owed).map(|(_, within)| Span(within.0 / parts))
     }
 
     /// When this team next wants to be asked, if nothing happens before: something becomes overdue, a
@@ -134,8 +140,13 @@ impl Team {
     /// The least time after which something that happens now can have a deadline.
     pub fn least_deadline(&self) -> Option<Span> {
         let limits = &self.adopted()?.charter.limits;
-        let spans =
-            [limits.answer_within, limits.deliver_within, limits.stall_after, limits.withdraw_cooldown];
+        let spans = [
+            limits.answer_within,
+            limits.deliver_within,
+            limits.stall_after,
+            limits.withdraw_cooldown,
+            escalation::UNHEARD_MIN,
+        ];
         spans.into_iter().filter(|span| !span.is_zero()).min()
     }
 

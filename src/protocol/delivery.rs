@@ -34,6 +34,9 @@ pub struct Acknowledge {
     pub obligations: Vec<String>,
     /// Up to where the log was shown to whoever watches everything.
     pub watched: Option<Seq>,
+    /// The place in the log that the wake reflected. What it showed and is owed anew since was not shown; only who
+    /// sent it knows, and leaves that out of `obligations` before anything is decided.
+    pub seq: Seq,
 }
 
 /// A member took a wake: it was shown what it owes.
@@ -169,7 +172,9 @@ pub struct Due {
     pub owed: Vec<Obligation>,
     /// Those of them that were not shown, or are to be shown once more, by their ids.
     pub fresh: BTreeSet<String>,
-    /// When something that was shown is to be shown once more, if nothing happens before.
+    /// Those of the fresh ones that are owed past half of their time.
+    pub late: BTreeSet<String>,
+    /// When something gets past half of its time that was not shown since, if nothing happens before.
     pub again_at: Option<Time>,
 }
 
@@ -183,14 +188,19 @@ impl Team {
             wake: deliveries.next_wake(member),
             owed: Vec::new(),
             fresh: BTreeSet::new(),
+            late: BTreeSet::new(),
             again_at: None,
         };
         for one in &owed {
-            match (deliveries.shown_at(member, &one.id), self.half_of(one)) {
-                (None, _) => drop(due.fresh.insert(one.id.clone())),
-                (Some(shown_at), Some(half)) if shown_at < half => {
+            let (shown_at, half) = (deliveries.shown_at(member, &one.id), self.half_of(one));
+            if shown_at.is_none() {
+                due.fresh.insert(one.id.clone());
+            }
+            match half {
+                Some(half) if shown_at.is_none_or(|at| at < half) => {
                     if half <= now {
                         due.fresh.insert(one.id.clone());
+                        due.late.insert(one.id.clone());
                     } else {
                         due.again_at = Some(due.again_at.map_or(half, |known| known.min(half)));
                     }
@@ -222,7 +232,7 @@ impl Team {
 /// Decides an acknowledgement. Refused where it names too many obligations. A wake that was taken before, or one
 /// of which nothing is owed any longer, is taken without a trace.
 pub(super) fn acknowledge(ask: Ask<'_>, command: &Acknowledge) -> Decision {
-    let Acknowledge { wake, obligations, watched } = command;
+    let Acknowledge { wake, obligations, watched, .. } = command;
     if obligations.len() > ACKNOWLEDGED_MAX {
         return Decision::refuse(too_many(obligations.len()));
     }

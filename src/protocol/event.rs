@@ -100,6 +100,12 @@ macro_rules! events {
                 match self { $(Self::$variant(_) => $kind,)* }
             }
 
+            /// Whether an event of that stable name is news for whoever watches everything: that somebody was
+            /// shown something, or is to be shown it again, is none.
+            pub fn is_news(kind: &str) -> bool {
+                !matches!(kind, "delivered" | "owed-again")
+            }
+
             /// The number of the form in which it is written.
             pub fn schema(&self) -> u32 {
                 match self { $(Self::$variant(_) => $schema,)* }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::escalation::{Cause, Escalated, Escalation, EscalationClosed};
+use super::escalation::{self, Cause, Escalated, Escalation, EscalationClosed};
 use super::event::Event;
 use super::name::{CircleName, ProposalName};
 use super::obligation::Obligation;
@@ -19,7 +19,7 @@ use super::time::Time;
 pub struct Aftermath {
     /// What happened with them; it is stored in the same batch, as the server's own doing.
     pub events: Vec<Event>,
-    /// What is owed around the batch's proposal and in escalations, as long as no events follow.
+    /// What is owed of all that the batch can have changed, as long as no events follow.
     pub owed: Vec<Obligation>,
 }
 
@@ -52,22 +52,33 @@ impl Team {
         })
     }
 
-    /// Whether these events can change what is owed around any proposal: work begins, ends, or opens again.
-    pub fn touches_all(&self, events: &[Event]) -> bool {
-        let wide = |event: &Event| {
-            matches!(
-                event,
-                Event::CharterAdopted(_)
-                    | Event::PhaseOpened(_)
-                    | Event::PhaseClosed(_)
-                    | Event::CirclePublished(_)
-                    | Event::CircleReopened(_)
-                    | Event::DeliverableDropped(_)
-                    | Event::ReviewerReplaced(_)
-                    | Event::ReviewerExcused(_)
-            )
-        };
-        events.iter().any(wide)
+    /// What is owed of all that these events can have changed; `around` is a proposal that they touched.
+    pub fn owed_around(
+        &self,
+        judge: &dyn Judge,
+        now: Time,
+        events: &[Event],
+        around: Option<&ProposalName>,
+    ) -> Vec<Obligation> {
+        let owed = self.obligations_around(judge, now, around);
+        self.with_further(owed, judge, now, events)
+    }
+
+    /// With what is owed elsewhere of what these events can have changed: in the room, or around any proposal.
+    fn with_further(
+        &self,
+        mut owed: Vec<Obligation>,
+        judge: &dyn Judge,
+        now: Time,
+        events: &[Event],
+    ) -> Vec<Obligation> {
+        if touch_all(events) {
+            return self.all_obligations(judge, now);
+        }
+        if events.iter().any(|event| matches!(event, Event::Said(_) | Event::ClaimJudged(_))) {
+            owed.extend(self.answers_owed());
+        }
+        owed
     }
 
     /// What follows from these events, which were folded in just before; `around` is a proposal that they
@@ -99,6 +110,7 @@ impl Team {
         let owes = |circle: &Circle| !owed.is_empty() || self.somebody_owes(judge, now, circle);
         let next = self.escalations().next_id();
         followed.extend(recovery::repairs(self, &adopted.charter, circle.into_iter(), owes, next));
+        let owed = self.with_further(owed, judge, now, events);
         Aftermath { events: followed, owed }
     }
 
@@ -115,6 +127,24 @@ impl Team {
             .iter()
             .any(|name| cools(name) || !self.obligations_around(judge, now, Some(name)).is_empty())
     }
+}
+
+/// Whether these events can change what is owed around any proposal: work begins, ends, or opens again.
+fn touch_all(events: &[Event]) -> bool {
+    let wide = |event: &Event| {
+        matches!(
+            event,
+            Event::CharterAdopted(_)
+                | Event::PhaseOpened(_)
+                | Event::PhaseClosed(_)
+                | Event::CirclePublished(_)
+                | Event::CircleReopened(_)
+                | Event::DeliverableDropped(_)
+                | Event::ReviewerReplaced(_)
+                | Event::ReviewerExcused(_)
+        )
+    };
+    events.iter().any(wide)
 }
 
 /// What a batch of events moved.
@@ -213,6 +243,10 @@ impl Moved {
             }
             Cause::ReviewerGone => !still_stands(team, opened),
             Cause::Overdue => !still_owed(team, judge, now, escalation),
+            Cause::MemberDeaf => {
+                let member = opened.member.as_ref();
+                member.is_some_and(|member| !escalation::holds_up(team, judge, now, member))
+            }
             _ => false,
         }
     }
@@ -225,6 +259,7 @@ impl Moved {
             _ if closed.is_some() => "a person closed the circle",
             Cause::Stall => "there is progress",
             Cause::Overdue => "it is no longer owed",
+            Cause::MemberDeaf => escalation::OWES_NOTHING,
             Cause::PublishFailure => "a new version followed",
             Cause::ReviewerGone if !self.adopted => "the objection is closed",
             Cause::RuleError

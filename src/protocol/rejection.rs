@@ -402,6 +402,16 @@ rejections! {
         format!("the verdict on {message} is {verdict} already"),
         format!("say what is new: countersign say --reply {message} TEXT");
 
+    /// Not everybody watches everything that others do.
+    NotAWatcher { member: MemberName } = "NOT_A_WATCHER", Precondition,
+        format!("{member} may not watch everything: it is no referee, and the charter does not say watch = true"),
+        "a person can, with watch = true for that member: countersign charter adopt FILE --reason TEXT".to_owned();
+
+    /// Another listener of the same member took over.
+    Superseded { member: MemberName } = "SUPERSEDED", Conflict,
+        format!("another listener of {member} took over"),
+        "leave it to the other listener; one of a member is enough".to_owned();
+
     /// The team is adopted by an operator only once; afterwards a person adopts revisions.
     NotAdopted { member: String } = "NOT_ADOPTED", Precondition,
         "the team has no charter yet".to_owned(),

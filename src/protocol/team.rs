@@ -82,6 +82,7 @@ pub enum Command {
     JudgeClaim(room::JudgeClaim),
     ReportSent(escalation::ReportSent),
     ReportMoved(escalation::ReportMoved),
+    ReportUnheard(escalation::ReportUnheard),
     ReportPutBack(escalation::ReportPutBack),
     TimePassed,
     ResumeServer(ServerResumed),
@@ -113,6 +114,7 @@ impl Command {
             Self::JudgeClaim(_) => "verdict",
             Self::ReportSent(_) => "sent",
             Self::ReportMoved(_) => "moved",
+            Self::ReportUnheard(_) => "unheard",
             Self::ReportPutBack(_) => "put back",
             Self::TimePassed => "time",
             Self::ResumeServer(_) => "resume",
@@ -323,6 +325,9 @@ impl Team {
             (Actor::Server, Command::ReportTarget(report)) => return review::report_target(self, report),
             (Actor::Server, Command::ReportSent(report)) => return escalation::report_sent(self, report),
             (Actor::Server, Command::ReportMoved(report)) => return escalation::report_moved(self, report),
+            (Actor::Server, Command::ReportUnheard(report)) => {
+                return escalation::report_unheard(self, judge, now, report);
+            }
             (Actor::Server, Command::ReportPutBack(report)) => {
                 return escalation::report_put_back(self, report);
             }
@@ -362,6 +367,7 @@ impl Team {
             | Command::ReportTarget(_)
             | Command::ReportSent(_)
             | Command::ReportMoved(_)
+            | Command::ReportUnheard(_)
             | Command::ReportPutBack(_)
             | Command::TimePassed
             | Command::ResumeServer(_) => Decision::refuse(Violation::NotAPerson {

@@ -9,16 +9,17 @@ use tokio_stream::Stream;
 use tonic::{Code, Request, Response, Status};
 
 use super::answer::{Failure, presence};
+use super::auth;
 use super::call::{Call, answered};
 use super::log::event;
 use super::shared::Shared;
-use super::{answer, auth};
 use crate::coordinator::{Arming, Listening, Narrowed, Said, Turned, Waking};
 use crate::protocol::name::Seq;
+use crate::protocol::time::Time;
 use crate::wire::proto::listen_response::Said as Sent;
 use crate::wire::proto::listen_service_server::ListenService;
 use crate::wire::status::obligation;
-use crate::wire::status_code::{details_room, status_with_reason, status_with_remedy};
+use crate::wire::status_code::{details_room, status_with_reason};
 use crate::wire::{listen as read, proto, timestamp};
 
 /// The service.
@@ -27,11 +28,15 @@ pub(super) struct Listen(pub(super) Arc<Shared>);
 type Next = Pin<Box<dyn Future<Output = (Listening, Option<Result<Said, Turned>>)> + Send>>;
 
 /// What one listener hears. It needs no task of its own: it runs when its bell rings.
-pub(super) struct Heard(Option<Next>);
+pub(super) struct Heard {
+    next: Option<Next>,
+    /// Bytes of details that the caller takes.
+    room: usize,
+}
 
 impl Heard {
-    fn of(listening: Listening) -> Self {
-        Self(Some(Box::pin(next(listening))))
+    fn of(listening: Listening, room: usize) -> Self {
+        Self { next: Some(Box::pin(next(listening))), room }
     }
 }
 
@@ -44,10 +49,10 @@ impl Stream for Heard {
     type Item = Result<proto::ListenResponse, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(pending) = &mut self.0 else { return Poll::Ready(None) };
+        let Some(pending) = &mut self.next else { return Poll::Ready(None) };
         let (listening, said) = ready!(pending.as_mut().poll(context));
-        let said = said.map(|said| said.map(self::said).map_err(turned));
-        self.0 = matches!(said, Some(Ok(_))).then(|| Box::pin(next(listening)) as Next);
+        let said = said.map(|said| said.map(self::said).map_err(|why| turned(why, self.room)));
+        self.next = matches!(said, Some(Ok(_))).then(|| Box::pin(next(listening)) as Next);
         Poll::Ready(said)
     }
 }
@@ -71,8 +76,8 @@ impl ListenService for Listen {
             own: request.own.into_iter().collect(),
         };
         let watched = (request.watched > 0).then_some(Seq(request.watched));
-        let listening = self.0.coordinator.listen(&token, arming, request.stays, watched).map_err(turned)?;
-        Ok(Response::new(Heard::of(listening)))
+        let listening = self.0.coordinator.listen(&token, arming, request.stays, watched);
+        Ok(Response::new(Heard::of(listening.map_err(|why| turned(why, room))?, room)))
     }
 
     async fn acknowledge(
@@ -136,17 +141,14 @@ fn waking(waking: Waking) -> proto::Waking {
     }
 }
 
-fn turned(turned: Turned) -> Status {
-    let message = turned.to_string();
+fn turned(turned: Turned, room: usize) -> Status {
+    // Nothing of it has a time that could be told from now.
+    let status = |failure: Failure| failure.into_status(Time(0), room);
     match turned {
-        Turned::Superseded => status_with_reason(Code::Aborted, "SUPERSEDED", &message, &[]),
-        Turned::Stranger => status_with_reason(Code::Unauthenticated, "UNAUTHENTICATED", &message, &[]),
-        Turned::NoWatcher { .. } => {
-            let remedy = "a person can: countersign charter adopt FILE, with watch = true for that member";
-            status_with_remedy(Code::FailedPrecondition, "NOT_A_WATCHER", &message, remedy)
+        Turned::Unmet(rejection) => status(rejection.into()),
+        Turned::Stranger => {
+            status_with_reason(Code::Unauthenticated, "UNAUTHENTICATED", &turned.to_string(), &[])
         }
-        Turned::Refused(refusal) => {
-            answer::Failure::from(refusal).into_status(crate::protocol::time::Time(0), 0)
-        }
+        Turned::Refused(refusal) => status(refusal.into()),
     }
 }

@@ -21,6 +21,9 @@ const PAGE_MAX: usize = 1_000;
 /// Bodies of one page, in bytes: a page ends with the entry that reaches it.
 const PAGE_BYTES: usize = 1 << 20;
 
+/// Rows that are read at once.
+const READ_MAX: usize = 32;
+
 /// The service.
 pub(super) struct Room(pub(super) Arc<Shared>);
 
@@ -88,40 +91,18 @@ async fn list(
     let size = page_size(request.page_size, PAGE, PAGE_MAX);
     let look = |team: &Team, _| {
         let entries = team.room().entries();
-        let after = match from.map(|id| (id, team.room().message(id))) {
-            Some((id, None)) => {
-                let nearest = team.room().last().map(|last| last.to_string()).unwrap_or_default();
-                return Err(Violation::UnknownSubject { subject: id.to_string(), nearest });
-            }
-            Some((_, Some(message))) => message.seq.0 - 1,
-            None => request.after,
-        };
-        Ok(page(entries, after, request.before, size))
+        let first = from.map(|id| team.room().known_message(id)).transpose()?;
+        let after = first.map_or(request.after, |message| message.seq.0 - 1);
+        Ok::<_, Violation>(page(entries, after, request.before, size))
     };
     let (found, seq) = call.team.read(look).await?;
     let Page { seqs, newest, mut earlier, mut later } = found?;
     let (reader, team) = (call.shared.coordinator.reader(), call.team.name().clone());
-    let wanted = seqs.clone();
-    let mut rows = blocking(move || rows(&*reader, &team, &wanted)).await??;
+    let wanted = seqs.len();
+    let rows = blocking(move || rows(&*reader, &team, &seqs, newest)).await??;
     // A page of long texts is a shorter one: it stays next to where its caller looked from.
-    let fits = |rows: &mut dyn Iterator<Item = &Row>| {
-        let mut bytes = 0;
-        let within = |row: &&Row| {
-            let fits = bytes < PAGE_BYTES;
-            bytes += row.body.len();
-            fits
-        };
-        rows.take_while(within).count()
-    };
-    if newest {
-        let kept = fits(&mut rows.iter().rev());
-        earlier += (rows.len() - kept) as u64;
-        rows.drain(..rows.len() - kept);
-    } else {
-        let kept = fits(&mut rows.iter());
-        later += (rows.len() - kept) as u64;
-        rows.truncate(kept);
-    }
+    let left_out = (wanted - rows.len()) as u64;
+    *(if newest { &mut earlier } else { &mut later }) += left_out;
     let mut entries = Vec::with_capacity(rows.len());
     for row in rows {
         let event = Event::decode(&row.kind, row.schema, &row.body).map_err(|fault| {
@@ -153,13 +134,39 @@ fn page(entries: &[Seq], after: u64, before: u64, size: usize) -> Page {
     Page { seqs: entries[first..last].to_vec(), newest, earlier, later }
 }
 
-/// These rows of a log: those that stand side by side are read at once.
-fn rows(reader: &dyn Reader, team: &TeamName, seqs: &[Seq]) -> Result<Vec<Row>, Fault> {
-    let mut found = Vec::with_capacity(seqs.len());
-    for run in seqs.chunk_by(|one, next| one.0 + 1 == next.0) {
-        found.extend(reader.rows(team, run[0], run.len())?);
+/// These rows of a log, until they fill a page: from the last one back where it is to end there. Those that stand side
+/// by side are read at once, up to a few.
+fn rows(reader: &dyn Reader, team: &TeamName, seqs: &[Seq], newest: bool) -> Result<Vec<Row>, Fault> {
+    let (mut found, mut bytes, mut left) = (Vec::new(), 0, seqs);
+    while let Some(of) = next_run(&mut left, newest) {
+        let mut rows = reader.rows(team, of[0], of.len())?;
+        if newest {
+            rows.reverse();
+        }
+        for row in rows {
+            if bytes >= PAGE_BYTES {
+                left = &[];
+                break;
+            }
+            bytes += row.body.len();
+            found.push(row);
+        }
+    }
+    if newest {
+        found.reverse();
     }
     Ok(found)
+}
+
+/// The first few that stand side by side, or the last few; `left` is what is left of them.
+fn next_run<'a>(left: &mut &'a [Seq], newest: bool) -> Option<&'a [Seq]> {
+    let mut runs = left.chunk_by(|one, next| one.0 + 1 == next.0);
+    let run = if newest { runs.next_back()? } else { runs.next()? };
+    let count = run.len().min(READ_MAX);
+    let (before, after) = left.split_at(if newest { left.len() - count } else { count });
+    let (run, rest) = if newest { (after, before) } else { (before, after) };
+    *left = rest;
+    Some(run)
 }
 
 #[cfg(test)]

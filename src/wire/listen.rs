@@ -50,5 +50,6 @@ pub fn acknowledge(request: proto::AcknowledgeRequest) -> Result<Acknowledge, Re
     let wake = arguments.read("wake", &request.wake);
     let wake = arguments.finish(wake)?;
     let watched = (request.watched > 0).then_some(Seq(request.watched));
-    Ok(Acknowledge { wake, obligations: request.obligations, watched })
+    let seq = Seq(request.sequence);
+    Ok(Acknowledge { wake, obligations: request.obligations, watched, seq })
 }

@@ -91,6 +91,14 @@ fn whoever_owes_is_kept_once_and_whoever_waits_may_rest() {
     let late = hook(&place, "app", "stop", &stop(false), &["--patience", "50ms", "--addr", &addr]).done();
     let late = text(&late.json()["systemMessage"]);
     assert_eq!(late, "countersign: the server did not answer within 50ms; the turn may end");
+    // A harness that never says all that it has to say.
+    let mut asked = place.command("app", &["hook", "claude-code", "stop", "--patience", "50ms"]);
+    let mut asked = asked.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let held = asked.stdin.take();
+    let mute = Ran::of(&asked.wait_with_output().unwrap()).done().json();
+    let said = "countersign: claude-code said what can't be read: nothing within 50ms";
+    assert_eq!(mute, json!({ "systemMessage": said }));
+    drop(held);
 }
 
 #[test]
@@ -145,4 +153,27 @@ fn settings_get_the_hooks_and_lose_them_and_the_rest_stays() {
     let refused = place.run_in("app", &["--json", "integrate", "claude-code"]);
     assert_eq!((refused.exit, text(&refused.json()["code"])), (1, "SETTINGS_UNREADABLE".to_owned()));
     assert_eq!(settings(), "{ \"hooks\": 3 }");
+}
+
+#[test]
+fn settings_are_shown_before_they_change_and_stay_where_their_link_leads() {
+    let place = cloned();
+    let kept = place.path("kept.json");
+    std::fs::create_dir_all(place.path("app/.claude")).unwrap();
+    std::os::unix::fs::symlink("../../kept.json", place.path("app/.claude/settings.local.json")).unwrap();
+    // Nobody can be shown what would change.
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let unseen = place.command("app", &["integrate", "claude-code"]).stdout(full).output().unwrap();
+    assert_eq!((unseen.status.code(), kept.exists()), (Some(1), false), "{unseen:?}");
+
+    let flags = ["--as", "app", "--team", "atlas", "--addr", "http://127.0.0.1:1", "--ca", "ca.pem"];
+    let put = place.run_in("app", &[&flags[..], &["integrate", "claude-code"]].concat()).done();
+    assert!(put.out.contains("\n+") && put.out.contains("its hooks are in"), "{}", put.out);
+    let link = std::fs::symlink_metadata(place.path("app/.claude/settings.local.json")).unwrap();
+    assert!(link.is_symlink(), "it is a link still");
+    let read: Value = serde_json::from_str(&std::fs::read_to_string(kept).unwrap()).unwrap();
+    let line = text(&read["hooks"]["Stop"][0]["hooks"][0]["command"]);
+    let ca = place.path("app/ca.pem").display().to_string();
+    let asks = format!(" --as app --team atlas --addr 'http://127.0.0.1:1' --ca {ca} hook claude-code stop");
+    assert!(line.ends_with(&asks), "{line}");
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use super::place::Place;
+use super::place::{PROGRAM, Place, Process};
 
 /// Resident memory that one blocked listener may take, in KiB; a debug build's.
 const LISTENER_KIB_MAX: u64 = 64 * 1024;
@@ -164,7 +164,8 @@ fn each_end_has_its_exit_code_and_the_last_line_names_what_woke() {
     home.until("listening", 1);
     let second = home.command("m1", &["listen"]).stdout(Stdio::piped()).spawn().unwrap();
     let (code, said) = ended(first);
-    assert_eq!((code, said.contains("\"SUPERSEDED\"")), (6, true), "{said}");
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, &said["code"], &said["facts"]["member"]), (6, &"SUPERSEDED".into(), &"m1".into()));
     home.until("listening", 1);
     home.propose("p1", "d1");
     let (code, said) = ended(second);
@@ -173,8 +174,8 @@ fn each_end_has_its_exit_code_and_the_last_line_names_what_woke() {
     let (code, said) = home.run("m1", &["listen", "--patience", "50ms"]);
     assert_eq!(code, 3, "{said}");
     home.place.serve();
-    let (code, said) = home.run("m1", &["listen", "--watch"]);
-    assert_eq!((code, said.contains("NOT_A_WATCHER")), (1, true), "{said}");
+    let said = home.json("m1", &["listen", "--watch"]);
+    assert_eq!((&said["code"], &said["facts"]["member"]), (&"NOT_A_WATCHER".into(), &"m1".into()), "{said}");
     let (code, said) = home.run("m1", &["listen", "--topic", "nothing"]);
     assert_eq!((code, said.contains("MALFORMED")), (1, true), "{said}");
 }
@@ -204,4 +205,61 @@ fn a_command_is_run_on_each_wake_and_one_that_fails_gets_it_again() {
     assert_eq!(told, [first, first, second]);
     listener.kill().unwrap();
     listener.wait().unwrap();
+}
+
+#[test]
+fn a_command_that_approves_last_is_woken_to_confirm() {
+    let home = Home::with_charter(&charter(1, 1));
+    let script = home.place.path("act");
+    // It does what it is told, as an agent would.
+    let text = r#"#!/bin/sh
+read -r wake
+field() { printf '%s' "$wake" | sed "s/.*\"$1\":\"\([^\"]*\)\".*/\1/"; }
+reference=$(field subject)
+case $(field woke_by) in
+    review:*) "$PROGRAM" show "$reference" && "$PROGRAM" approve "$reference" --checked text ;;
+    confirm:*) "$PROGRAM" confirm "$reference" ;;
+esac > said 2>&1
+echo "$(field woke_by)" >> heard
+"#;
+    fs::write(&script, text).unwrap();
+    let act = format!("sh {}", script.display());
+    let mut listener = home.command("m1", &["--json", "listen", "--exec", &act]);
+    let _listener = Process(listener.env("PROGRAM", PROGRAM).spawn().unwrap());
+    home.until("listening", 1);
+    home.propose("p1", "d1");
+    let heard = || fs::read_to_string(home.place.path("heard")).unwrap_or_default();
+    while heard().lines().count() < 2 {
+        std::thread::yield_now();
+    }
+    let heard = heard();
+    let heard: Vec<&str> = heard.lines().collect();
+    assert_eq!((heard[0], heard[1].starts_with("confirm:implement:")), ("review:d1@1", true), "{heard:?}");
+    let said = fs::read_to_string(home.place.path("said")).unwrap();
+    assert!(said.contains("is confirmed"), "{said}");
+}
+
+#[test]
+fn a_server_that_stood_still_blames_nobody() {
+    let home = Home::with_charter(&charter(2, 2));
+    let mut gone = home.listen("m2", &[]);
+    let listener = home.listen("m1", &[]);
+    home.until("listening", 2);
+    gone.kill().unwrap();
+    gone.wait().unwrap();
+    home.until("re-arming", 1);
+    home.place.pause_server(true);
+    // Longer than one may take to listen again; somebody waits for the server meanwhile.
+    let (code, said) = home.run("p1", &["listen", "--patience", "11s"]);
+    home.place.pause_server(false);
+    assert_eq!(code, 3, "{said}");
+    let roster = home.json("dana", &["roster"]);
+    let members = roster["members"].as_array().unwrap();
+    let of = |member: &str| members.iter().find(|entry| entry["name"] == member).unwrap();
+    assert_eq!(of("m2")["presence"], "re-arming", "{roster}");
+    assert!(["listening", "re-arming"].iter().any(|is| of("m1")["presence"] == *is), "{roster}");
+    home.until("listening", 1);
+    home.propose("p1", "d1");
+    let (code, said) = ended(listener);
+    assert_eq!((code, said.contains("\"woke_by\":\"review:d1@1\"")), (0, true), "{said}");
 }

@@ -70,7 +70,7 @@ async fn taken(raced: &Raced, mut listening: Listening) -> Vec<String> {
         match listening.next().await.unwrap().unwrap() {
             Said::Woken(waking) => {
                 let obligations = waking.due.owed.iter().map(|owed| owed.id.clone()).collect();
-                let took = Acknowledge { wake: waking.due.wake, obligations, watched: None };
+                let took = Acknowledge { wake: waking.due.wake, obligations, watched: None, seq: waking.seq };
                 raced.team.acknowledge(&raced.dana, took).await.unwrap();
                 return waking.due.fresh.into_iter().collect();
             }

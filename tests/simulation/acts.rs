@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use countersign::protocol::adoption::Revise;
 use countersign::protocol::artifact::{ArtifactFacts, Identity, Place, RepoPath};
 use countersign::protocol::charter::ConfirmKind;
-use countersign::protocol::escalation::{self, Decision, MovedRef, ReportMoved, ReportPutBack, ReportSent};
+use countersign::protocol::escalation::{
+    self, Decision, MovedRef, ReportMoved, ReportPutBack, ReportSent, ReportUnheard, Silence, Unheard,
+};
 use countersign::protocol::name::{
     Actor, CircleRef, Digest, DigestPrefix, EscalationId, MemberName, MessageId, ObjectionId, ProposalName,
     Seq, Subject, VersionRef,
@@ -14,6 +16,7 @@ use countersign::protocol::review::{
     self, Circle, CircleState, NamedPlace, Proposal, PublishFailure, Run, TargetMoved, Undone, Version,
 };
 use countersign::protocol::room;
+use countersign::protocol::time::{Span, Time};
 use countersign::protocol::{Adopt, Command, Effect, ObligationKind, Team, charter};
 use sha2::{Digest as _, Sha256};
 
@@ -265,6 +268,9 @@ impl World<'_> {
         if self.dice.percent(5) {
             return self.find_moved();
         }
+        if self.dice.percent(8) {
+            return self.find_unheard();
+        }
         let effects = self.team.effects();
         let (circle, mut manifest) = match self.dice.pick(&effects).cloned() {
             None => return Ok(()),
@@ -313,6 +319,24 @@ impl World<'_> {
         // It takes a while: the log has gone on meanwhile.
         let seen = Seq(self.team.seq().0.saturating_sub(self.dice.below(12) as u64));
         self.perform(&Actor::Server, &Command::ReportMoved(ReportMoved { moved, seen })).map(drop)
+    }
+
+    /// The server looks who hears: some were silent for a while, of some it doesn't know.
+    fn find_unheard(&mut self) -> Verdict {
+        let mut report = ReportUnheard::default();
+        for member in self.members.clone() {
+            let ago = Span::seconds(self.dice.below(1_200) as i64);
+            let since = Time(self.now.0 - ago.0);
+            match self.dice.below(10) {
+                0..5 => {}
+                5 => drop(report.unknown.insert(member)),
+                of => {
+                    let heard = (of < 9).then_some(since);
+                    report.members.push(Unheard { member, how: Silence::Deaf, since, heard });
+                }
+            }
+        }
+        self.perform(&Actor::Server, &Command::ReportUnheard(report)).map(drop)
     }
 
     pub fn command(&mut self, member: &MemberName) -> Command {

@@ -68,6 +68,15 @@ pub fn asked(who: &Actor, command: &Command) -> Asked {
         Command::JudgeClaim(judge) => of("verdict", &judge.message),
         Command::ReportSent(report) => of("sent", &report.escalation),
         Command::ReportMoved(_) => of("moved", &""),
+        Command::ReportUnheard(report) => Asked {
+            silent: report
+                .members
+                .iter()
+                .map(|one| (one.member.to_string(), one.since.0, one.heard.map(|heard| heard.0)))
+                .collect(),
+            unknown: report.unknown.iter().map(ToString::to_string).collect(),
+            ..of("unheard", &"")
+        },
         Command::ReportPutBack(report) => of("put back", &report.escalation),
         Command::TimePassed => of("time", &""),
         Command::ResumeServer(_) => of("resume", &""),

@@ -681,6 +681,30 @@ impl History {
         all
     }
 
+    /// When a person was told of that escalation.
+    pub fn told_at(&self, id: &str) -> i64 {
+        let opened =
+            self.facts().find(|(_, _, fact)| matches!(fact, Fact::Escalated(event) if event.id == id));
+        opened.map_or(i64::MIN, |(_, at, _)| at)
+    }
+
+    /// When a person was told last of a silence of that member that a person answered.
+    pub fn answered_unheard(&self, member: &str) -> Option<i64> {
+        let answered: Vec<&str> = self
+            .facts()
+            .filter_map(|(_, _, fact)| match fact {
+                Fact::EscalationClosed(event) if event.by.is_some() => Some(event.id.as_str()),
+                _ => None,
+            })
+            .collect();
+        let of = |fact: &Fact| {
+            matches!(fact, Fact::Escalated(event) if event.cause == "member-deaf"
+                && event.member.as_deref() == Some(member)
+                && answered.contains(&event.id.as_str()))
+        };
+        self.facts().filter(|(_, _, fact)| of(fact)).map(|(_, at, _)| at).max()
+    }
+
     /// Whether that obligation of that member is before a person: one may owe several things about one subject.
     pub fn is_overdue(&self, obligation: Option<&str>, member: Option<&str>) -> bool {
         let open: Vec<&str> =

@@ -33,7 +33,14 @@ pub struct Asked {
     pub failure: bool,
     /// Of a message: whom it is to.
     pub mentions: Vec<String>,
+    /// Of a report: whom no wake reaches, since when, and when it was heard last.
+    pub silent: Vec<(String, i64, Option<i64>)>,
+    /// Of a report: of whom nobody knows.
+    pub unknown: Vec<String>,
 }
+
+/// How long a silence is at least before a person is told of it, in microseconds.
+const UNHEARD_MIN: i64 = 120_000_000;
 
 /// A guarantee that doesn't hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -307,7 +314,7 @@ impl Oracle {
                     "git said so before: {event:?}"
                 );
             }
-            Fact::Escalated(event) => self.escalated(asked, event)?,
+            Fact::Escalated(event) => self.escalated(asked, event, entry.at)?,
             Fact::EscalationClosed(event) => self.escalation_closed(asked, event)?,
             Fact::Reminded(event) => {
                 let open = self.history.escalations().iter().any(|(id, .., open)| *id == event.id && *open);
@@ -770,7 +777,7 @@ impl Oracle {
         Ok(())
     }
 
-    fn escalated(&self, asked: &Asked, event: &Escalated) -> Verdict {
+    fn escalated(&self, asked: &Asked, event: &Escalated, at: i64) -> Verdict {
         let by_time = matches!(event.cause.as_str(), "stall" | "overdue");
         demand!("G13", by_time == (asked.verb == "time"), "{} by {}", event.cause, asked.verb);
         let all = self.history.escalations();
@@ -796,6 +803,22 @@ impl Oracle {
             _ => !known.is_empty(),
         };
         demand!("G13", !again, "{} on {} is before a person already", event.cause, event.subject);
+        if event.cause == "member-deaf" {
+            self.told_unheard(asked, event, at)?;
+        }
+        Ok(())
+    }
+
+    /// A person is told of a silence once: of one that is long enough, and that nobody answered.
+    fn told_unheard(&self, asked: &Asked, event: &Escalated, at: i64) -> Verdict {
+        let member = event.member.as_deref().unwrap_or_default();
+        let found = asked.silent.iter().find(|(silent, ..)| silent == member);
+        demand!("G13", asked.verb == "unheard" && found.is_some(), "{member} hears, and was told of");
+        let (_, since, heard) = found.expect("it was just demanded");
+        demand!("G13", at - since >= UNHEARD_MIN, "{member} was told of after {}", at - since);
+        let last = self.history.answered_unheard(member);
+        let same = heard.is_some_and(|heard| last.is_some_and(|last| last >= heard));
+        demand!("G13", !same, "a person answered for the silence of {member} already");
         Ok(())
     }
 
@@ -814,6 +837,14 @@ impl Oracle {
                 && *cause == "flip-limit"
                 && self.history.circle_state(self.history.circle_of(subject)) == "open";
             demand!("G13", !lasting && !limit, "{subject} closed by itself: {cause}");
+            let told_at = self.history.told_at(&event.id);
+            let silent = |(member, _, heard): &(String, i64, Option<i64>)| {
+                member == subject && heard.is_none_or(|heard| heard < told_at)
+            };
+            let unheard =
+                asked.unknown.iter().any(|member| member == subject) || asked.silent.iter().any(silent);
+            let wrongly = *cause == "member-deaf" && unheard && event.reason.contains("heard");
+            demand!("G13", !wrongly, "{subject} was not heard again");
             return Ok(());
         };
         demand!("G14", *by == asked.by && asked.verb == "answer", "{by} answered by {}", asked.verb);
@@ -824,6 +855,7 @@ impl Oracle {
             "stall" | "overdue" => {
                 &["extend", "overrule", "replace", "excuse", "drop-deliverable", "close-phase", "dismiss"]
             }
+            "member-deaf" => &["dismiss", "overrule", "replace", "excuse", "drop-deliverable", "close-phase"],
             "round-limit" => &["raise-limit", "overrule", "drop-deliverable", "close-phase"],
             "vote-limit" => &["raise-limit", "replace", "drop-deliverable", "close-phase"],
             "flip-limit" => &["raise-limit", "drop-deliverable", "close-phase", "dismiss"],

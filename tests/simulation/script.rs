@@ -169,6 +169,7 @@ fn sayable(world: &World<'_>, who: &Actor, command: &Command) -> bool {
             | Command::ReportTarget(_)
             | Command::ReportSent(_)
             | Command::ReportMoved(_)
+            | Command::ReportUnheard(_)
             | Command::ReportPutBack(_)
             | Command::TimePassed
             | Command::ResumeServer(_)
@@ -298,6 +299,7 @@ fn said(
         | Command::ReportTarget(_)
         | Command::ReportSent(_)
         | Command::ReportMoved(_)
+        | Command::ReportUnheard(_)
         | Command::ReportPutBack(_)
         | Command::TimePassed
         | Command::ResumeServer(_)

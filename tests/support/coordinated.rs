@@ -574,7 +574,8 @@ impl Coordinated {
     /// The member says that it took that wake.
     pub fn take(&self, member: &str, waking: &Waking) {
         let obligations = waking.due.owed.iter().map(|owed| owed.id.clone()).collect();
-        let took = Acknowledge { wake: waking.due.wake, obligations, watched: waking.watched };
+        let took =
+            Acknowledge { wake: waking.due.wake, obligations, watched: waking.watched, seq: waking.seq };
         self.runtime.block_on(self.team.acknowledge(&member.parse().unwrap(), took)).unwrap();
     }
 

@@ -158,6 +158,14 @@ impl Place {
         server.wait().expect("it ends").code().unwrap_or(-1)
     }
 
+    /// Has the server stand still, or go on, as a machine that sleeps does.
+    pub fn pause_server(&self, stands_still: bool) {
+        let Process(server) = self.server.as_ref().expect("a server runs");
+        let signal = if stands_still { "-STOP" } else { "-CONT" };
+        let sent = Command::new("kill").args([signal, &server.id().to_string()]).status();
+        assert!(sent.expect("kill is there").success());
+    }
+
     /// Kills the server, or finds it dead; all that it wrote stays.
     pub fn drop_server(&mut self) {
         drop(self.server.take().expect("a server runs"));

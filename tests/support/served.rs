@@ -260,11 +260,12 @@ impl Served {
                     self.hung_up(member, proto::Presence::Listening);
                     return Ok(Seen::Heard { woken: None });
                 };
-                let proto::Waking { wake, obligations, woke_by, watched, .. } = waking;
+                let proto::Waking { wake, obligations, woke_by, watched, sequence, .. } = waking;
                 let owed = obligations.iter().map(|owed| format!("{} {}", owed.kind, owed.subject)).collect();
                 if !killed {
                     let obligations = obligations.into_iter().map(|owed| owed.id).collect();
-                    let message = proto::AcknowledgeRequest { wake: wake.clone(), obligations, watched };
+                    let wake = wake.clone();
+                    let message = proto::AcknowledgeRequest { wake, obligations, watched, sequence };
                     call!(ListenServiceClient::new(self.channel.clone()), acknowledge, message);
                 }
                 drop(stream);

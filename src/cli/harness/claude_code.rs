@@ -116,8 +116,8 @@ mod tests {
 "#;
 
     fn with(text: &str) -> String {
-        let member = "app".parse().unwrap();
-        Harness::ClaudeCode.with_hooks(text, Path::new("/opt/my tools/countersign"), Some(&member)).unwrap()
+        let flags = ["--as".to_owned(), "app".to_owned()];
+        Harness::ClaudeCode.with_hooks(text, Path::new("/opt/my tools/countersign"), &flags).unwrap()
     }
 
     #[test]

@@ -12,8 +12,6 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
-use crate::protocol::name::MemberName;
-
 /// A harness that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Harness {
@@ -121,18 +119,13 @@ impl Harness {
         }
     }
 
-    /// Settings in which its hooks run `program`, for `member` where one is named. Whatever else stands in
-    /// them stays as it is, and lines of ours from before are replaced.
+    /// Settings in which its hooks run `program` with these flags. Whatever else stands in them stays as it is, and
+    /// lines of ours from before are replaced.
     ///
     /// # Errors
     /// Both of [`SettingsFault`].
-    pub fn with_hooks(
-        self,
-        text: &str,
-        program: &Path,
-        member: Option<&MemberName>,
-    ) -> Result<String, SettingsFault> {
-        let speaks = member.map(|member| format!(" --as {member}")).unwrap_or_default();
+    pub fn with_hooks(self, text: &str, program: &Path, flags: &[String]) -> Result<String, SettingsFault> {
+        let speaks: String = flags.iter().map(|flag| format!(" {}", settings::quoted(flag))).collect();
         let lines = Occasion::ALL.map(|occasion| Line {
             occasion,
             command: format!(

@@ -285,6 +285,11 @@ impl Charter {
         self.members.get(member).is_some_and(|member| member.kind == MemberKind::Human)
     }
 
+    /// Whether everything that others do may wake that member.
+    pub fn may_watch(&self, member: &MemberName) -> bool {
+        self.members.get(member).is_some_and(|known| known.watch || known.kind == MemberKind::Referee)
+    }
+
     /// Every person, in the order of names.
     pub fn humans(&self) -> impl Iterator<Item = &MemberName> {
         self.members.iter().filter(|(_, member)| member.kind == MemberKind::Human).map(|(name, _)| name)

@@ -231,7 +231,9 @@ impl<'a> Answering<'a> {
         let single = opened.subject.parse().ok();
         let of = match (&self.command.member, opened.cause) {
             (Some(member), _) => Some(member),
-            (None, Cause::OverruledAgain | Cause::ReviewerGone | Cause::Overdue) => opened.member.as_ref(),
+            (None, Cause::OverruledAgain | Cause::ReviewerGone | Cause::Overdue | Cause::MemberDeaf) => {
+                opened.member.as_ref()
+            }
             (None, _) => None,
         };
         let concerned = |objection: &&Objection| {

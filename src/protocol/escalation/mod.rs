@@ -6,6 +6,7 @@
 mod decide;
 mod moved;
 mod outbox;
+mod unheard;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,6 +22,8 @@ pub use moved::{MovedRef, RECORDS, RefPutBack, ReportMoved, ReportPutBack, recor
 pub(super) use moved::{holds, owed as refs_owed, report_moved, report_put_back};
 pub use outbox::ReportSent;
 pub(super) use outbox::{owed, report_sent};
+pub(super) use unheard::{OWES_NOTHING, holds_up, report_unheard};
+pub use unheard::{ReportUnheard, Silence, UNHEARD_MIN, Unheard};
 
 /// Why something is before a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -30,6 +33,8 @@ pub enum Cause {
     Stall,
     /// A member owes something for too long.
     Overdue,
+    /// No wake reaches a member, and others wait for it.
+    MemberDeaf,
     /// Too many versions followed an objected one.
     RoundLimit,
     /// Withdrawn too often.
@@ -90,6 +95,7 @@ impl Cause {
         match self {
             Self::Stall => "stall",
             Self::Overdue => "overdue",
+            Self::MemberDeaf => "member-deaf",
             Self::RoundLimit => "round-limit",
             Self::FlipLimit => "flip-limit",
             Self::VoteLimit => "vote-limit",
@@ -116,6 +122,8 @@ impl Cause {
             Self::Stall | Self::Overdue => {
                 &[Extend, Overrule, Replace, Excuse, DropDeliverable, ClosePhase, Dismiss]
             }
+            // There is no deadline that could count anew.
+            Self::MemberDeaf => &[Dismiss, Overrule, Replace, Excuse, DropDeliverable, ClosePhase],
             // Dismissing these would leave work that nobody may move.
             Self::RoundLimit => &[RaiseLimit, Overrule, DropDeliverable, ClosePhase],
             Self::VoteLimit => &[RaiseLimit, Replace, DropDeliverable, ClosePhase],
@@ -133,7 +141,15 @@ impl Cause {
 
     /// Whether work waits for the person's decision; of the others a person is only told.
     pub fn needs_a_decision(self) -> bool {
-        !matches!(self, Self::Stall | Self::Overdue | Self::Recovery | Self::BrokenGlass | Self::MentionChain)
+        !matches!(
+            self,
+            Self::Stall
+                | Self::Overdue
+                | Self::MemberDeaf
+                | Self::Recovery
+                | Self::BrokenGlass
+                | Self::MentionChain
+        )
     }
 }
 

@@ -26,14 +26,19 @@ use super::name::MessageId;
 use super::rejection::Violation;
 use super::team::Ask;
 
-impl<'a> Ask<'a> {
-    /// The message of that id.
-    fn message(&self, id: MessageId) -> Result<&'a Message, Violation> {
-        let room = self.team.room();
-        let nearest = || room.last().map(|last| last.to_string());
-        room.message(id).ok_or_else(|| Violation::UnknownSubject {
+impl Room {
+    /// The message of that id, or that nobody said it.
+    pub fn known_message(&self, id: MessageId) -> Result<&Message, Violation> {
+        let nearest = || self.last().map(|last| last.to_string());
+        self.message(id).ok_or_else(|| Violation::UnknownSubject {
             subject: id.to_string(),
             nearest: nearest().unwrap_or_default(),
         })
+    }
+}
+
+impl<'a> Ask<'a> {
+    fn message(&self, id: MessageId) -> Result<&'a Message, Violation> {
+        self.team.room().known_message(id)
     }
 }
