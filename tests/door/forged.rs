@@ -166,7 +166,7 @@ fn what_opens_again_was_reviewed_for_the_branch_of_before() {
         let status = shop.by("dana", &["status"]).done().json();
         let proposals = status["proposals"].as_array().unwrap();
         let parser = proposals.iter().find(|one| one["name"] == "parser").unwrap();
-        parser["approved_by"].as_array().unwrap().len()
+        parser["approvals"].as_array().unwrap().len()
     };
     assert_eq!(approvals(), 1);
     answer(&shop, &id, "put-back");
