@@ -603,16 +603,16 @@ impl World<'_> {
             let say = room::Say { text, to, about, reply, claim };
             self.perform(&Actor::Member(by), &Command::Say(say))?;
         }
-        // A claim among them, which one of them judges twice alike.
+        // A claim among them, which one of them judges twice alike, and who makes it once.
         let claim = Some(room::Evidence::default());
         let (text, to, about, reply) = ("it holds".to_owned(), Vec::new(), None, None);
         let say = room::Say { text, to, about, reply, claim };
         self.perform(&Actor::Member(members[0].clone()), &Command::Say(say))?;
         let Some(message) = self.team.room().last() else { return Ok(()) };
-        for _ in 0..2 {
+        for by in [1, 1, 0] {
             let (verdict, text) = (room::Verdict::Refuted, String::new());
             let judge = room::JudgeClaim { message, verdict, text, evidence: room::Evidence::default() };
-            self.perform(&Actor::Member(members[1].clone()), &Command::JudgeClaim(judge))?;
+            self.perform(&Actor::Member(members[by].clone()), &Command::JudgeClaim(judge))?;
         }
         Ok(())
     }

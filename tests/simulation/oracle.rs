@@ -178,8 +178,8 @@ impl Oracle {
                     && history.completed_manifest(subject) == asked.digits.as_deref();
                 demand!("G12", complete != stored.is_empty(), "a report on {subject} counts once");
             }
-            // Nothing may be late, nothing wait, and no ref have moved.
-            "time" | "resume" | "sent" | "compare" | "moved" | "put back" => {}
+            // Nothing may be late, nothing wait, no ref have moved, and nobody be silent.
+            "time" | "resume" | "sent" | "compare" | "moved" | "unheard" | "put back" => {}
             verb => demand!("G7", !stored.is_empty(), "{verb} was accepted and nothing came of it"),
         }
         Ok(())
