@@ -16,6 +16,7 @@ use countersign::judge::CelRulebook;
 use countersign::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
 use countersign::protocol::name::{Actor, Digest, MemberName, Seq, TeamName};
 use countersign::protocol::review::{Propose, Read, Withdraw};
+use countersign::protocol::rule::{Judge, Judgement, OwnRule, Rule, Rulebook, View};
 use countersign::protocol::time::{Span, Time};
 use countersign::protocol::{Adopt, Command, Team, charter};
 use countersign::store::memory::{MemoryStore, NextCommit};
@@ -255,6 +256,40 @@ async fn an_unknown_outcome_ends_the_coordinator_and_the_same_request_settles_it
         let once_more = team.submit(app(), propose("one", 0), key("r1")).await.unwrap();
         assert_eq!((done.answer, done.woke), (once_more.answer, once_more.woke), "and one answer");
     }
+}
+
+/// Judges as a program with a fault does.
+struct Faulty;
+
+impl Rulebook for Faulty {
+    fn judge(&self, _: &[OwnRule]) -> Arc<dyn Judge> {
+        Arc::new(Self)
+    }
+}
+
+impl Judge for Faulty {
+    fn rules(&self) -> &[Rule] {
+        panic!("a fault of the program")
+    }
+
+    fn judge(&self, _: usize, _: &View) -> Judgement {
+        Judgement::Passes
+    }
+}
+
+#[tokio::test]
+async fn a_fault_in_what_decides_for_a_team_ends_the_coordinator() {
+    let store = MemoryStore::new();
+    let first = start(Box::new(store.writer().unwrap()), &store);
+    team(&first, "atlas").await;
+    first.shutdown().await;
+    let (clock, reader) = (Arc::new(HandClock::at(Time(1_000_000))), Arc::new(store.reader()));
+    let writer = Box::new(store.writer().unwrap());
+    let coordinator = Coordinator::start(writer, reader, Arc::new(Faulty), clock).unwrap();
+    let team = coordinator.team(&"atlas".parse().unwrap()).unwrap();
+    let refused = team.submit(app(), propose("one", 0), None).await;
+    assert_eq!(refused, Err(Refusal::Ended));
+    assert_eq!(coordinator.broken().await, "what decides for atlas broke");
 }
 
 #[tokio::test]

@@ -114,10 +114,9 @@ impl Serve {
             None => Ok(Answer::verbatim("")),
             Some(what) => Err(Failure::refused(
                 "STORE_BROKEN",
-                format!(
-                    "nobody can say whether the last writes were stored, so the server has ended: {what}"
-                ),
-                "look at the disk, then run: countersign serve; whoever waits asks again with the same --request-id",
+                format!("the server has ended, and the last writes may not be stored: {what}"),
+                "look at the disk and at what the server printed, then run: countersign serve; whoever waits asks \
+                 again with the same --request-id",
             )),
         }
     }

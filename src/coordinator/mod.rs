@@ -68,7 +68,7 @@ struct Inner {
     teams: RwLock<BTreeMap<TeamName, Slot>>,
     /// Teams are woken one after the other, so that none gets two tasks.
     waking: Mutex<()>,
-    /// What a log that doesn't prove itself came to, once one was found after the start.
+    /// What a log that doesn't prove itself, or a task that broke, came to, once there was one after the start.
     damaged: watch::Sender<Option<String>>,
     /// Live credentials by the hash of their token.
     credentials: RwLock<BTreeMap<Digest, Known>>,
@@ -410,8 +410,8 @@ impl Coordinator {
         self.team(&known.team)
     }
 
-    /// Resolves once nobody can say any longer whether a commit was stored, or a log doesn't prove itself: the
-    /// process must end.
+    /// Resolves once nobody can say any longer whether a commit was stored, a log doesn't prove itself, or a team's task
+    /// broke: the process must end.
     pub async fn broken(&self) -> String {
         let mut damaged = self.inner.damaged.subscribe();
         tokio::select! {
@@ -457,8 +457,15 @@ impl Inner {
         self.damaged.send_replace(Some(fault.to_string()));
     }
 
+    /// A team's task ended by a fault of this program.
+    fn task_broke(&self, team: &TeamName) {
+        tracing::error!(%team, "what decides for a team broke; the process must end");
+        let what = format!("what decides for {team} broke");
+        self.damaged.send_replace(Some(what));
+    }
+
     fn keep_snapshots(&self) {
-        // The next start is to read a damaged log from its first row.
+        // After a fault the next start is to read the log from its first row.
         if self.damaged.borrow().is_some() {
             return;
         }

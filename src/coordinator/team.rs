@@ -235,10 +235,19 @@ impl TeamHandle {
             unreadable: false,
             performing: BTreeSet::new(),
             gaps_told: slept.gaps_told.unwrap_or(Time(i64::MIN)),
-            coordinator,
+            coordinator: coordinator.clone(),
             sleeps_at,
         };
-        tokio::spawn(task.run(commands));
+        let task = tokio::spawn(task.run(commands));
+        let team = handle.name.clone();
+        tokio::spawn(async move {
+            // Nobody decides for its team any longer: a server that went on would leave everybody waiting.
+            if task.await.is_err_and(|ended| ended.is_panic())
+                && let Some(coordinator) = coordinator.upgrade()
+            {
+                coordinator.task_broke(&team);
+            }
+        });
         handle
     }
 

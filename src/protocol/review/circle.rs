@@ -4,11 +4,26 @@ use std::collections::BTreeSet;
 
 use sha2::{Digest as _, Sha256};
 
-use super::state::{Circle, CircleState, Review};
+use super::state::{Circle, CircleState, Proposal, Review};
 use crate::protocol::charter::Charter;
 use crate::protocol::name::{CircleRef, Digest, MemberName, ProposalName};
 use crate::protocol::team::Effect;
 use crate::protocol::time::Time;
+
+/// The producers and reviewers of those proposals.
+pub(super) fn participants_of<'a>(
+    charter: &'a Charter,
+    circle: &Circle,
+    proposals: impl Iterator<Item = &'a Proposal>,
+) -> BTreeSet<&'a MemberName> {
+    let mut participants = BTreeSet::new();
+    let Some((_, phase)) = charter.phase(&circle.phase) else { return participants };
+    for proposal in proposals {
+        participants.insert(&proposal.producer);
+        participants.extend(proposal.edges(phase).map(|edge| edge.reviewer));
+    }
+    participants
+}
 
 impl Review {
     /// The digest of what a circle holds now: the charter's revision, how often the circle was opened
@@ -21,8 +36,8 @@ impl Review {
             hasher.update(format!("decided {}\n", circle.decided));
         }
         for name in &circle.proposals {
-            let proposal = &self.proposals[name];
-            hasher.update(match proposal.current() {
+            // One that begins with the version that is judged has none yet.
+            hasher.update(match self.proposals.get(name).and_then(Proposal::current) {
                 Some(version) => format!("{name}@{}:{}\n", version.number, version.artifact.digest),
                 None => format!("{name}@0\n"),
             });
@@ -41,14 +56,7 @@ impl Review {
 
     /// The producers and reviewers of a circle's proposals: those who confirm it.
     pub fn participants<'a>(&'a self, charter: &'a Charter, circle: &'a Circle) -> BTreeSet<&'a MemberName> {
-        let mut participants = BTreeSet::new();
-        let Some((_, phase)) = charter.phase(&circle.phase) else { return participants };
-        for name in &circle.proposals {
-            let proposal = &self.proposals[name];
-            participants.insert(&proposal.producer);
-            participants.extend(proposal.edges(phase).map(|edge| edge.reviewer));
-        }
-        participants
+        participants_of(charter, circle, circle.proposals.iter().filter_map(|name| self.proposals.get(name)))
     }
 
     /// Who confirmed exactly `manifest`.

@@ -241,11 +241,12 @@ fn view_of(
     let mut views: Vec<Value> =
         views.map(|one| proposal_view(team.review(), charter, phase, one, circle, by)).collect();
     // What begins with this version isn't in the state yet.
-    if views.is_empty() {
+    let beginning = views.is_empty().then_some(proposal);
+    if beginning.is_some() {
         views.push(own.clone());
     }
     let mut view = View::default();
-    view.words.insert("circle", circle_view(team, charter, circle, views));
+    view.words.insert("circle", circle_view(team, charter, circle, beginning, views));
     view.words.insert("proposal", own);
     view.words.insert(if when == Moment::Propose { "offer" } else { "approval" }, offered);
     view

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::circle::participants_of;
 use super::event::Undone;
 use super::gate;
 use super::printed::next_command;
@@ -261,7 +262,7 @@ impl<'a> Subjects<'a> {
             "confirmer",
             [("name", Value::from(confirmer.as_str())), ("produces", produces.into())].into_iter().collect(),
         );
-        base.words.insert("circle", circle_view(team, charter, circle, views.clone()));
+        base.words.insert("circle", circle_view(team, charter, circle, None, views.clone()));
         let mut subjects = Self {
             circle: Vec::new(),
             proposals: Vec::new(),
@@ -347,11 +348,19 @@ impl<'a> Subjects<'a> {
     }
 }
 
-pub(super) fn circle_view(team: &Team, charter: &Charter, circle: &Circle, proposals: Vec<Value>) -> Value {
+/// A circle and the views of its proposals; `beginning` is one that isn't in the state yet.
+pub(super) fn circle_view(
+    team: &Team,
+    charter: &Charter,
+    circle: &Circle,
+    beginning: Option<&Proposal>,
+    proposals: Vec<Value>,
+) -> Value {
     let review = team.review();
     let revision = team.adopted().map_or(0, |adopted| adopted.revision);
     let manifest = review.manifest(revision, circle);
-    let participants = review.participants(charter, circle);
+    let known = circle.proposals.iter().filter_map(|name| review.proposal(name));
+    let participants = participants_of(charter, circle, known.chain(beginning));
     [
         ("name", Value::from(circle.name.as_str())),
         ("ref", review.circle_ref(revision, circle).to_string().into()),
