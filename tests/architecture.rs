@@ -62,6 +62,8 @@ const ONLY_KNOWN_TO: &[(&str, &[&str])] = &[
     ("tonic_health", &["server"]),
     ("tonic_reflection", &["server"]),
     ("axum", &["server", "page"]),
+    ("hyper", &["page"]),
+    ("hyper_util", &["page"]),
     ("prometheus_client", &["server"]),
     ("prost", &["wire", "server", "client"]),
     ("prost_types", &["wire", "server", "client"]),
@@ -146,6 +148,7 @@ const SLEEPS: &[(&str, &str)] = &[
         "src/cli/demo/stage.rs",
         "it waits a real cooldown out, and asks for what a server does by itself: getting ready, publishing",
     ),
+    ("src/publish/mod.rs", "nobody tells when whoever moved a target meanwhile is done"),
     ("src/server/target.rs", "git tells nobody when it has moved a ref that a hook let pass"),
 ];
 

@@ -25,6 +25,8 @@ use tempfile::TempDir;
 
 #[path = "artifact/merge.rs"]
 mod merge;
+#[path = "artifact/publishing.rs"]
+mod publishing;
 #[path = "artifact/target.rs"]
 mod target;
 

@@ -4,6 +4,10 @@
 mod around;
 #[path = "door/check.rs"]
 mod check;
+#[path = "door/crowd.rs"]
+mod crowd;
+#[path = "door/forged.rs"]
+mod forged;
 #[path = "door/glass.rs"]
 mod glass;
 #[path = "door/guarded.rs"]

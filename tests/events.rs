@@ -128,6 +128,7 @@ fn every_event() -> Vec<Event> {
         version: 2,
         digest: commit.clone(),
         approvals: vec![counted("sec", false), counted("arch", true)],
+        target: Some("refs/heads/main".to_owned()),
     };
     let circle = || "implement".parse().unwrap();
     let escalated = Escalated {

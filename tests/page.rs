@@ -15,7 +15,13 @@ mod axe;
 mod day;
 #[path = "page/foreign.rs"]
 mod foreign;
+#[path = "page/forms.rs"]
+mod forms;
 #[path = "page/hostile.rs"]
 mod hostile;
+#[path = "page/leaving.rs"]
+mod leaving;
 #[path = "page/screens.rs"]
 mod screens;
+#[path = "page/steady.rs"]
+mod steady;

@@ -343,7 +343,9 @@ impl Stage {
         }
         let moved =
             MovedRef { name: "refs/heads/main".to_owned(), from: None, to: Some(digest("elsewhere")) };
-        let report = |moved: &[MovedRef]| Command::ReportMoved(ReportMoved { moved: moved.to_vec() });
+        let report = |moved: &[MovedRef]| {
+            Command::ReportMoved(ReportMoved { moved: moved.to_vec(), seen: self.team.seq() })
+        };
         line("the server finds main moved", ":server", report(std::slice::from_ref(&moved)));
         line("the server finds no ref moved", ":server", report(&[]));
         let (member, heard) = ("sec".parse().unwrap(), Some(self.began()));

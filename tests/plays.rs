@@ -55,6 +55,10 @@ impl Stage for Forgetful {
     fn land(&mut self, files: &Files) {
         self.0.land(files);
     }
+
+    fn move_ref(&mut self, name: &str) {
+        self.0.move_ref(name);
+    }
 }
 
 #[test]
@@ -128,6 +132,11 @@ impl Stage for Resuming {
 
     fn land(&mut self, files: &Files) {
         self.stage.land(files);
+        self.resume();
+    }
+
+    fn move_ref(&mut self, name: &str) {
+        self.stage.move_ref(name);
         self.resume();
     }
 }

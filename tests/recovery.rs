@@ -111,6 +111,7 @@ fn completed(held: &[(&str, u32, u32)]) -> Event {
             version: *counted,
             overruled: false,
         }],
+        target: None,
     };
     let entries = held.iter().map(entry).collect();
     CircleCompleted { circle: "implement".parse().unwrap(), manifest: digest("c"), entries }.into()

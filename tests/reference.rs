@@ -1,7 +1,9 @@
 //! The reference pages that are made from the code. `UPDATE=1` rewrites them; without it, a page that
 //! differs from the code fails.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use countersign::judge::CelJudge;
@@ -181,6 +183,30 @@ fn the_verb_table_names_the_codes_that_there_are() {
     }
 }
 
+#[test]
+fn the_room_pages_own_codes_are_those_of_its_table() {
+    let source: String = fs::read_dir(root().join("src/page"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .map(read)
+        .collect();
+    // A code stands behind the status, on the same line or the next.
+    let answered = source.match_indices("StatusCode::").filter_map(|(at, _)| {
+        let (status, rest) = source[at..].split_once(',')?;
+        let code = rest.trim_start().strip_prefix('"')?.split('"').next()?;
+        let is_code = code.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+        (!status.contains(')') && is_code).then(|| code.to_owned())
+    });
+    let answered: BTreeSet<String> = answered.collect();
+    let operating = read(root().join("docs/operating.md"));
+    let table = operating.split("with these of its own:").nth(1).unwrap().split("\n## ").next().unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.split(' ').next());
+    let told: BTreeSet<String> = rows.filter(|code| *code != "Code").map(str::to_owned).collect();
+    assert_eq!(answered, told);
+    assert!(told.contains("FOREIGN_PAGE"), "{told:?}");
+}
+
 /// An event as the table in the source has it.
 struct Described {
     variant: String,
@@ -306,15 +332,15 @@ fn root() -> PathBuf {
 
 fn read(path: impl AsRef<Path>) -> String {
     let path = path.as_ref();
-    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn compare(path: &str, made: &str) {
     if std::env::var_os("UPDATE").is_some() {
         let file = root().join(path);
         let folder = file.parent().expect("a page stands in a folder");
-        std::fs::create_dir_all(folder).expect("the folder can be made");
-        std::fs::write(&file, made).expect("the page can be written");
+        fs::create_dir_all(folder).expect("the folder can be made");
+        fs::write(&file, made).expect("the page can be written");
         return;
     }
     let stands = read(path);

@@ -26,5 +26,7 @@ mod refusals;
 mod repository;
 #[path = "server/room.rs"]
 mod room;
+#[path = "server/staging.rs"]
+mod staging;
 #[path = "server/target.rs"]
 mod target;

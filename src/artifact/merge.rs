@@ -130,35 +130,63 @@ impl Repository {
         }
         let (mut at, mut merges) = (merging.tip.cloned(), Vec::new());
         for part in merging.parts {
-            let reference = || part.reference.clone();
-            let Some(tip) = &at else {
-                at = Some(part.commit.clone());
-                continue;
-            };
-            if is_ancestor(desk, &part.commit, tip).await? {
-                continue;
-            }
-            if is_ancestor(desk, tip, &part.commit).await? {
-                at = Some(part.commit.clone());
-                continue;
-            }
-            if merging.forward_only {
-                return Ok(MergeOutcome::NotForward { reference: reference() });
-            }
-            let tree = match merge_trees(desk, tip, &part.commit).await? {
-                Trees::Merge(tree) => tree,
-                Trees::Conflict { paths, count } => {
-                    return Ok(MergeOutcome::Conflict { reference: reference(), paths, count });
+            let reference = part.reference.clone();
+            match put(desk, at.as_ref(), part, merging.forward_only, merging.at).await? {
+                Onto::At { commit, made } => {
+                    if made.is_some() {
+                        merges.push(MergeCommit { commit: commit.clone(), reference });
+                    }
+                    at = Some(commit);
                 }
-            };
-            let commit = write_merge(desk, &tree, tip, part, merging.at).await?;
-            merges.push(MergeCommit { commit: commit.clone(), reference: reference() });
-            at = Some(commit);
+                Onto::Conflict { paths, count } => {
+                    return Ok(MergeOutcome::Conflict { reference, paths, count });
+                }
+                Onto::NotForward => return Ok(MergeOutcome::NotForward { reference }),
+            }
         }
         let to = at.expect("a circle holds at least one version");
         let tree = self.tree_at(desk, &to).await?;
         Ok(MergeOutcome::Merged(Merged { to, tree, merges }))
     }
+}
+
+/// What comes of putting a version onto a commit.
+pub(super) enum Onto {
+    /// Where that leads, and the tree of the merge commit that was made for it; none where what was there holds the
+    /// version already, or the version follows it.
+    At { commit: Digest, made: Option<Digest> },
+    /// It doesn't merge.
+    Conflict { paths: Vec<RepoPath>, count: usize },
+    /// It doesn't follow, and may not be merged.
+    NotForward,
+}
+
+/// Puts a version onto what is there.
+pub(super) async fn put(
+    desk: &Git,
+    there: Option<&Digest>,
+    part: &Part,
+    forward_only: bool,
+    at: Time,
+) -> Result<Onto> {
+    let stands = |commit: &Digest| Onto::At { commit: commit.clone(), made: None };
+    let Some(tip) = there else { return Ok(stands(&part.commit)) };
+    if is_ancestor(desk, &part.commit, tip).await? {
+        return Ok(stands(tip));
+    }
+    if is_ancestor(desk, tip, &part.commit).await? {
+        return Ok(stands(&part.commit));
+    }
+    if forward_only {
+        return Ok(Onto::NotForward);
+    }
+    Ok(match merge_trees(desk, tip, &part.commit).await? {
+        Trees::Merge(tree) => {
+            let commit = write_merge(desk, &tree, tip, part, at).await?;
+            Onto::At { commit, made: Some(tree) }
+        }
+        Trees::Conflict { paths, count } => Onto::Conflict { paths, count },
+    })
 }
 
 /// What came of merging two commits.
@@ -196,13 +224,7 @@ pub(super) async fn merge_trees(desk: &Git, tip: &Digest, commit: &Digest) -> Re
 
 /// Writes the merge of `part` onto `tip`: a commit of just these words, whatever this machine's clock, user and
 /// configuration say.
-pub(super) async fn write_merge(
-    desk: &Git,
-    tree: &Digest,
-    tip: &Digest,
-    part: &Part,
-    at: Time,
-) -> Result<Digest> {
+async fn write_merge(desk: &Git, tree: &Digest, tip: &Digest, part: &Part, at: Time) -> Result<Digest> {
     let text = merge_text(tree, tip, part, at);
     let asked = ["hash-object", "-t", "commit", "-w", "--stdin"];
     let answer = desk.run_with_input(&asked, text.as_bytes(), SHORT).await?.ok()?;

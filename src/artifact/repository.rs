@@ -16,6 +16,7 @@ use tokio::sync::{Mutex, mpsc};
 use super::answers::{TreeRecord, parse_authors, parse_changes, parse_touched, records};
 use super::git::{Git, SHORT};
 use super::lines::{self, Known, LineCache};
+use super::merge::{Trees, merge_trees};
 use super::target::Answers;
 use super::{Diff, Entries, Entry, EntryKind, Failure, Fault, FileChange, Refused, Result, path, secrets};
 use crate::protocol::artifact::{
@@ -40,6 +41,9 @@ pub const FETCHED_BYTES_MAX: u64 = 512 << 20;
 pub(super) const LIST_BYTES_MAX: usize = 64 << 20;
 /// Merge bases of one commit and its target. More than one means that they merged each other.
 const MERGE_BASES_MAX: usize = 16;
+
+/// Where members bring commits, each by its whole id.
+pub const STAGING: &str = "refs/countersign/staging/";
 /// Commits of which one proposal's facts ask whether they have landed.
 const LANDED_ASKED_MAX: usize = 200;
 
@@ -124,11 +128,18 @@ impl Repository {
     /// # Errors
     /// [`Refused::NotStaged`], [`Refused::NotACommit`].
     pub async fn staged(&self, commit: &Digest) -> Result<()> {
-        let staging = format!("refs/countersign/staging/{commit}");
-        if self.resolve(&staging).await?.as_ref() != Some(commit) {
+        if self.resolve(&format!("{STAGING}{commit}")).await?.as_ref() != Some(commit) {
             return Err(Refused::NotStaged { commit: commit.clone() }.into());
         }
         self.is_commit(commit).await
+    }
+
+    /// Takes a commit's staging ref away; what a version holds is kept by another.
+    pub async fn unstage(&self, commit: &Digest) -> Result<()> {
+        let reference = format!("{STAGING}{commit}");
+        let asked = ["update-ref", "--no-deref", "-d", &reference, commit.as_str()];
+        self.refs.run(&asked, SHORT).await?.ok()?;
+        Ok(())
     }
 
     /// Keeps `commit` for ever as `refs/countersign/<proposal>/<version>`. Doing it again changes
@@ -387,20 +398,28 @@ impl Repository {
     }
 
     /// Sorted by id.
-    pub(super) async fn merge_bases(&self, one: &Digest, other: &Digest) -> Result<Vec<Digest>> {
+    async fn merge_bases(&self, one: &Digest, other: &Digest) -> Result<Vec<Digest>> {
+        let bases = self.common(one, other).await?;
+        if bases.len() > MERGE_BASES_MAX {
+            return Err(too_large("merge bases", bases.len() as u64, MERGE_BASES_MAX as u64));
+        }
+        Ok(bases)
+    }
+
+    /// Merge bases, sorted by id; of a list that is too long, its start.
+    pub(super) async fn common(&self, one: &Digest, other: &Digest) -> Result<Vec<Digest>> {
         let asked = ["merge-base", "--all", "--end-of-options", one.as_str(), other.as_str()];
         let answer = self.desk.run(&asked, SHORT * 16).await?;
         match answer.code {
             Some(0) => {}
+            None if answer.truncated => {}
             Some(1) if answer.stdout.is_empty() => return Ok(Vec::new()),
             _ => return Err(answer.fault().into()),
         }
         let text = std::str::from_utf8(&answer.stdout).map_err(|_| answer.unreadable())?;
-        let bases: std::result::Result<Vec<Digest>, _> = text.lines().map(str::parse).collect();
+        let whole = if answer.truncated { text.rfind('\n').unwrap_or(0) } else { text.len() };
+        let bases: std::result::Result<Vec<Digest>, _> = text[..whole].lines().map(str::parse).collect();
         let mut bases = bases.map_err(|_| answer.unreadable())?;
-        if bases.len() > MERGE_BASES_MAX {
-            return Err(too_large("merge bases", bases.len() as u64, MERGE_BASES_MAX as u64));
-        }
         bases.sort_unstable();
         Ok(bases)
     }
@@ -435,22 +454,10 @@ impl Repository {
     /// Whether the target's tree would stay as it is if `commit` were merged into it.
     async fn merges_to_nothing(&self, target: &Digest, commit: &Digest) -> Result<bool> {
         let folder = tempfile::tempdir().map_err(Fault::io(&std::env::temp_dir()))?;
-        let asked = [
-            "merge-tree",
-            "--write-tree",
-            "--no-messages",
-            "--allow-unrelated-histories",
-            target.as_str(),
-            commit.as_str(),
-        ];
-        let answer = self.borrowing_desk(folder.path())?.run(&asked, LIST_BYTES_MAX).await?;
-        match answer.code {
-            // Only a list of conflicts is that long.
-            _ if answer.truncated => Ok(false),
-            Some(0) => Ok(answer.word()? == self.tree(target).await?.as_str()),
-            // It conflicts, so it does something.
-            Some(1) => Ok(false),
-            _ => Err(answer.fault().into()),
+        match merge_trees(&self.borrowing_desk(folder.path())?, target, commit).await? {
+            Trees::Merge(tree) => Ok(tree == self.tree(target).await?),
+            // It does something.
+            Trees::Conflict { .. } => Ok(false),
         }
     }
 

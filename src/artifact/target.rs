@@ -12,8 +12,8 @@ use tokio::sync::Mutex;
 
 use super::answers::{Difference, parse_difference, records};
 use super::git::{Answer, Git};
-use super::merge::{Part, Trees, is_ancestor, merge_trees, write_merge};
-use super::repository::{LIST_BYTES_MAX, PLAIN_DIFF, Repository, check_ref_name, os};
+use super::merge::{Onto, Part, is_ancestor, put};
+use super::repository::{LIST_BYTES_MAX, PLAIN_DIFF, Repository, os};
 use super::{Diff, Fault, Result};
 use crate::protocol::artifact::RepoPath;
 use crate::protocol::name::{Digest, VersionRef};
@@ -56,15 +56,6 @@ impl Repository {
         &self.compared
     }
 
-    /// Where the ref of that full name stands; nothing where it doesn't exist yet.
-    ///
-    /// # Errors
-    /// [`Refused::RefName`](super::Refused::RefName).
-    pub async fn target(&self, target: &str) -> Result<Option<Digest>> {
-        check_ref_name(target)?;
-        self.resolve(target).await
-    }
-
     /// How versions that finish together stand to their target, which is at `tip`: one report for each.
     ///
     /// # Errors
@@ -88,7 +79,7 @@ impl Repository {
                 conflict: None,
             };
             match trial.onto(tip, version).await? {
-                Onto::At { tree, .. } => {
+                Ok((_, tree)) => {
                     let before = match tip {
                         Some(tip) => self.tree(tip).await?,
                         None => self.format.empty_tree(),
@@ -99,7 +90,7 @@ impl Repository {
                     }
                     alone.push(version);
                 }
-                Onto::Not(conflict) => report.conflict = Some(conflict),
+                Err(conflict) => report.conflict = Some(conflict),
             }
             reports.push(report);
         }
@@ -127,7 +118,7 @@ impl Repository {
         let folder = tempfile::tempdir().map_err(Fault::io(&std::env::temp_dir()))?;
         let desk = self.borrowing_desk(folder.path())?;
         let trial = Trial { repository: self, desk, tip, forward_only: false };
-        let Onto::At { tree, .. } = trial.onto(tip, version).await? else { return Ok(None) };
+        let Ok((_, tree)) = trial.onto(tip, version).await? else { return Ok(None) };
         let from = tip.cloned().unwrap_or_else(|| self.format.empty_tree());
         self.diff_at(&trial.desk, &from, &tree, bytes_max).await.map(Some)
     }
@@ -141,48 +132,31 @@ struct Trial<'a> {
     forward_only: bool,
 }
 
-/// What comes of putting a version onto a commit.
-enum Onto {
-    /// Where it leads, and what that holds.
-    At { commit: Digest, tree: Digest },
-    /// It doesn't go.
-    Not(Conflict),
-}
+/// Where putting a version onto a commit leads, and what that holds; or why it doesn't go.
+type Put = std::result::Result<(Digest, Digest), Conflict>;
 
 impl Trial<'_> {
-    async fn onto(&self, at: Option<&Digest>, version: &Compared) -> Result<Onto> {
-        let commit = &version.commit;
-        let stands = async |commit: &Digest| -> Result<Onto> {
-            let tree = self.repository.tree_at(&self.desk, commit).await?;
-            Ok(Onto::At { commit: commit.clone(), tree })
+    async fn onto(&self, at: Option<&Digest>, version: &Compared) -> Result<Put> {
+        let part = Part {
+            reference: version.reference.clone(),
+            commit: version.commit.clone(),
+            summary: String::new(),
+            trailers: Vec::new(),
         };
-        let Some(at) = at else { return stands(commit).await };
-        if is_ancestor(&self.desk, commit, at).await? {
-            return stands(at).await;
-        }
-        if is_ancestor(&self.desk, at, commit).await? {
-            return stands(commit).await;
-        }
-        if self.forward_only {
-            let conflict =
-                Conflict { with: Vec::new(), paths: Vec::new(), paths_total: 0, not_forward: true };
-            return Ok(Onto::Not(conflict));
-        }
-        Ok(match merge_trees(&self.desk, at, commit).await? {
-            Trees::Merge(tree) => {
-                let part = Part {
-                    reference: version.reference.clone(),
-                    commit: commit.clone(),
-                    summary: String::new(),
-                    trailers: Vec::new(),
-                };
-                Onto::At { commit: write_merge(&self.desk, &tree, at, &part, Time(0)).await?, tree }
+        let not = |paths, count, not_forward| {
+            Err(Conflict { with: Vec::new(), paths, paths_total: total(count), not_forward })
+        };
+        Ok(match put(&self.desk, at, &part, self.forward_only, Time(0)).await? {
+            Onto::At { commit, made: Some(tree) } => Ok((commit, tree)),
+            Onto::At { commit, made: None } => {
+                let tree = self.repository.tree_at(&self.desk, &commit).await?;
+                Ok((commit, tree))
             }
-            Trees::Conflict { mut paths, count } => {
+            Onto::Conflict { mut paths, count } => {
                 paths.truncate(NAMED_MAX);
-                let (with, not_forward) = (Vec::new(), false);
-                Onto::Not(Conflict { with, paths, paths_total: total(count), not_forward })
+                not(paths, count, false)
             }
+            Onto::NotForward => not(Vec::new(), 0, true),
         })
     }
 
@@ -193,11 +167,11 @@ impl Trial<'_> {
         let mut merged: Vec<&Compared> = Vec::new();
         for version in versions.iter().copied().filter(|_| versions.len() > 1) {
             match self.onto(at.as_ref(), version).await? {
-                Onto::At { commit, .. } => {
+                Ok((commit, _)) => {
                     at = Some(commit);
                     merged.push(version);
                 }
-                Onto::Not(conflict) => {
+                Err(conflict) => {
                     let mut with = Vec::new();
                     for before in &merged {
                         if self.conflict(before, version).await? {
@@ -217,8 +191,8 @@ impl Trial<'_> {
 
     async fn conflict(&self, one: &Compared, other: &Compared) -> Result<bool> {
         Ok(match self.onto(self.tip, one).await? {
-            Onto::At { commit, .. } => matches!(self.onto(Some(&commit), other).await?, Onto::Not(_)),
-            Onto::Not(_) => false,
+            Ok((commit, _)) => self.onto(Some(&commit), other).await?.is_err(),
+            Err(_) => false,
         })
     }
 
@@ -313,7 +287,7 @@ impl Trial<'_> {
     async fn bases(&self, tip: &Digest, version: &Compared) -> Result<Vec<Digest>> {
         let mut bases = self.begun(tip, &version.commit).await?;
         for earlier in &version.earlier {
-            bases.extend(self.repository.merge_bases(tip, earlier).await?);
+            bases.extend(self.repository.common(tip, earlier).await?);
         }
         let mut seen = BTreeSet::from([tip.clone()]);
         bases.retain(|base| seen.insert(base.clone()));
@@ -324,7 +298,7 @@ impl Trial<'_> {
     /// The parents that the target holds of commits that it doesn't, oldest first; a version that merged the target
     /// on its way has several.
     async fn begun(&self, tip: &Digest, commit: &Digest) -> Result<Vec<Digest>> {
-        let common = self.repository.merge_bases(tip, commit).await?;
+        let common = self.repository.common(tip, commit).await?;
         let without = format!("^{tip}");
         let asked =
             ["rev-list", "--topo-order", "--parents", "--end-of-options", commit.as_str(), &without, "--"];

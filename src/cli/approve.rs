@@ -1,7 +1,6 @@
 //! `countersign approve`: for exactly one version.
 
 use clap::Args;
-use serde_json::json;
 
 use super::evidence::Ran;
 use super::failure::Failure;
@@ -53,15 +52,6 @@ impl Approve {
             words::woke(&approved.woke, words::now()),
             words::called_out(&approved.called_out)
         );
-        Ok(Answer::new(
-            json!({
-                "ref": approved.reference,
-                "woke": form::woke(&approved.woke),
-                "called_out": approved.called_out,
-                "stored": words::stored_json(&stored),
-                "sequence": approved.sequence,
-            }),
-            text,
-        ))
+        Ok(Answer::new(form::approved(&approved, Some(words::stored_json(&stored))), text))
     }
 }

@@ -1,7 +1,6 @@
 //! `countersign confirm`: exactly what a circle holds.
 
 use clap::Args;
-use serde_json::json;
 
 use super::failure::Failure;
 use super::output::{Answer, visible};
@@ -34,15 +33,6 @@ impl Confirm {
             )
         };
         text.push_str(&words::woke(&confirmed.woke, words::now()));
-        Ok(Answer::new(
-            json!({
-                "circle": confirmed.circle,
-                "complete": confirmed.complete,
-                "waiting_for": confirmed.waiting_for,
-                "woke": form::woke(&confirmed.woke),
-                "sequence": confirmed.sequence,
-            }),
-            text,
-        ))
+        Ok(Answer::new(form::confirmed(&confirmed), text))
     }
 }

@@ -69,13 +69,7 @@ impl Diff {
                 version.reference
             ));
         }
-        let mut json = form::shown(&shown);
-        json["from"] = from.into();
-        json["on"] =
-            if diff.target.is_empty() { serde_json::Value::Null } else { diff.target.clone().into() };
-        json["diff"] = diff.text.into();
-        json["truncated"] = diff.truncated.into();
-        let mut answer = Answer::new(json, text);
+        let mut answer = Answer::new(form::compared(form::shown(&shown), &diff), text);
         if version.current {
             reading::keep_told(&speaker, &version.proposal, version.version, &mut answer).await;
         }

@@ -45,16 +45,8 @@ impl Escalate {
             words::stored(&stored),
             words::woke(&escalated.woke, words::now())
         );
-        Ok(Answer::new(
-            json!({
-                "escalation": escalated.escalation,
-                "escalations": one(&speaker, &escalated.escalation).await?,
-                "woke": form::woke(&escalated.woke),
-                "stored": words::stored_json(&stored),
-                "sequence": escalated.sequence,
-            }),
-            told,
-        ))
+        let itself = one(&speaker, &escalated.escalation).await?;
+        Ok(Answer::new(form::escalated(&escalated, &itself, Some(words::stored_json(&stored))), told))
     }
 }
 
@@ -228,15 +220,7 @@ async fn answer(global: &Global, request: AnswerEscalationRequest) -> Result<Ans
         words::stored(&stored),
         words::woke(&answered.woke, words::now())
     );
-    Ok(Answer::new(
-        json!({
-            "escalation": answered.escalation,
-            "escalations": one(&speaker, &answered.escalation).await?,
-            "decision": decision,
-            "woke": form::woke(&answered.woke),
-            "stored": words::stored_json(&stored),
-            "sequence": answered.sequence,
-        }),
-        text,
-    ))
+    let itself = one(&speaker, &answered.escalation).await?;
+    let stored = Some(words::stored_json(&stored));
+    Ok(Answer::new(form::answered(&answered, &decision, &itself, stored), text))
 }

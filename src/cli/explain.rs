@@ -3,6 +3,7 @@
 use super::failure::Failure;
 use super::output::{Answer, visible};
 use super::speaker::{Global, Speaker};
+use super::text::Fence;
 use super::{json as form, words};
 use crate::client::proto::{Circle, ExplainRequest, Requirement, RequirementState};
 use clap::Args;
@@ -22,19 +23,23 @@ impl Explain {
         for requirement in &explained.requirements {
             text.push_str(&described(requirement));
         }
-        text.push_str(&explained.about.as_ref().map(publishing).unwrap_or_default());
+        if let Some(circle) = &explained.about {
+            text.push_str(&publishing(circle, &Fence::fresh()?));
+        }
         Ok(Answer::new(form::explained(&self.name, &explained), text))
     }
 }
 
-/// How publishing goes or went, where there is something to say of it.
-fn publishing(circle: &Circle) -> String {
+/// How publishing goes or went, where there is something to say of it. What the check printed is a text of whoever
+/// wrote what it ran.
+fn publishing(circle: &Circle, fence: &Fence) -> String {
     let mut out = String::new();
     if circle.publishing_since.is_some() {
         out.push_str("It is complete, and the server publishes it.\n");
     }
     if !circle.unpublished_because.is_empty() {
-        out.push_str(&format!("It could not be published: {}\n", visible(&circle.unpublished_because)));
+        out.push_str("It could not be published:\n");
+        out.push_str(&fence.around("why", &circle.unpublished_because));
     }
     for one in &circle.published {
         out.push_str(&format!("published: {} is at {}\n", visible(&one.name), visible(&one.to)));
@@ -42,7 +47,9 @@ fn publishing(circle: &Circle) -> String {
     if let Some(check) = &circle.publish_check {
         let exit = check.exit.map_or_else(|| "no exit".to_owned(), |exit| format!("exit {exit}"));
         out.push_str(&format!("the check \"{}\" ended with {exit}\n", visible(&check.command)));
-        check.output.lines().for_each(|line| out.push_str(&format!("    {}\n", visible(line))));
+        if !check.output.is_empty() {
+            out.push_str(&fence.around("output", &check.output));
+        }
     }
     out
 }

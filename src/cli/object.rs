@@ -1,14 +1,13 @@
 //! `countersign object` and `countersign note`: against exactly one version, or beside it.
 
 use clap::Args;
-use serde_json::json;
 
 use super::failure::Failure;
 use super::output::{Answer, visible};
 use super::speaker::{Global, Speaker, Write};
 use super::text::{OutputFile, TextFile};
 use super::{json as form, words};
-use crate::client::proto::{NoteRequest, ObjectRequest, Run, Wake};
+use crate::client::proto::{NoteRequest, ObjectRequest, ObjectResponse, Run};
 
 /// Objects to exactly one version; it blocks until it is resolved or overruled.
 #[derive(Args, Debug)]
@@ -53,14 +52,7 @@ impl Object {
         let objected = speaker.client.object(request).await?;
         let stored =
             [("text".to_owned(), &*text), ("output".to_owned(), output.as_deref().unwrap_or_default())];
-        let raised = Raised {
-            id: objected.objection,
-            reference: objected.reference,
-            woke: objected.woke,
-            called_out: objected.called_out,
-            sequence: objected.sequence,
-        };
-        Ok(raised.answer("objects to", &stored))
+        Ok(raised(&objected, "objects to", &stored))
     }
 }
 
@@ -92,46 +84,26 @@ impl Note {
             at: self.at,
         };
         let noted = speaker.client.note(request).await?;
-        let raised = Raised {
-            id: noted.objection,
+        let noted = ObjectResponse {
+            objection: noted.objection,
             reference: noted.reference,
             woke: noted.woke,
             called_out: noted.called_out,
             sequence: noted.sequence,
         };
-        Ok(raised.answer("is noted on", &[("text".to_owned(), &*text)]))
+        Ok(raised(&noted, "is noted on", &[("text".to_owned(), &*text)]))
     }
 }
 
 /// An objection or a note as it was stored.
-struct Raised {
-    id: String,
-    reference: String,
-    woke: Vec<Wake>,
-    called_out: Vec<String>,
-    sequence: u64,
-}
-
-impl Raised {
-    fn answer(self, does: &str, stored: &[(String, &str)]) -> Answer {
-        let text = format!(
-            "{} {does} {}\n{}{}{}",
-            visible(&self.id),
-            visible(&self.reference),
-            words::stored(stored),
-            words::woke(&self.woke, words::now()),
-            words::called_out(&self.called_out)
-        );
-        Answer::new(
-            json!({
-                "objection": self.id,
-                "ref": self.reference,
-                "woke": form::woke(&self.woke),
-                "called_out": self.called_out,
-                "stored": words::stored_json(stored),
-                "sequence": self.sequence,
-            }),
-            text,
-        )
-    }
+fn raised(answer: &ObjectResponse, does: &str, stored: &[(String, &str)]) -> Answer {
+    let text = format!(
+        "{} {does} {}\n{}{}{}",
+        visible(&answer.objection),
+        visible(&answer.reference),
+        words::stored(stored),
+        words::woke(&answer.woke, words::now()),
+        words::called_out(&answer.called_out)
+    );
+    Answer::new(form::objected(answer, Some(words::stored_json(stored))), text)
 }

@@ -1,7 +1,6 @@
 //! `countersign objections`: every objection and note on a proposal.
 
 use clap::Args;
-use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::output::{Answer, visible};
@@ -34,13 +33,7 @@ impl Objections {
         for objection in &read.objections {
             text.push_str(&words::objection(objection, &fence));
         }
-        let json = json!({
-            "proposal": self.name,
-            "version": read.version,
-            "objections": read.objections.iter().map(form::objection).collect::<Value>(),
-            "sequence": read.sequence,
-        });
-        let mut answer = Answer::new(json, text);
+        let mut answer = Answer::new(form::objections(&self.name, &read), text);
         reading::keep_told(&speaker, &self.name, read.version, &mut answer).await;
         Ok(answer)
     }

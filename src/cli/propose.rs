@@ -13,8 +13,8 @@ use super::speaker::{Global, Speaker, Write};
 use super::text::{Given, TextFile};
 use super::told::Told;
 use super::{json as form, words};
-use crate::client::fresh_request_id;
 use crate::client::proto::{ArtifactKind, GetCharterRequest, ProposeRequest};
+use crate::client::{self, fresh_request_id};
 use crate::protocol::name::ProposalName;
 
 /// Offers a version: a commit of this clone, or the files below a folder.
@@ -75,6 +75,7 @@ impl Propose {
             told.asks(&proposal, &request_id, after)
                 .map_err(|why| Failure::io("what this clone asks", &why))?;
         }
+        let mut staged = None;
         let (kind, digest) = match (&self.commit, &self.path) {
             (Some(revision), _) => {
                 let clone = speaker.clone_folder()?;
@@ -84,6 +85,7 @@ impl Propose {
                 if !charter.repository.is_empty() {
                     let at = clone.stage_at(self.remote.as_deref(), &charter.repository).await?;
                     clone.stage(&commit, &at).await?;
+                    staged = Some((clone, commit.clone(), at));
                 }
                 (ArtifactKind::Commit, commit.to_string())
             }
@@ -92,18 +94,24 @@ impl Propose {
             }
             (None, None) => return Err(Failure::usage("give --commit REV or --path DIR")),
         };
-        let proposed = speaker
-            .client
-            .propose(ProposeRequest {
-                request_id,
-                proposal: proposal.to_string(),
-                kind: kind.into(),
-                digest,
-                summary: summary.clone(),
-                answers: answers.clone().into_iter().collect(),
-                after,
-            })
-            .await?;
+        let request = ProposeRequest {
+            request_id,
+            proposal: proposal.to_string(),
+            kind: kind.into(),
+            digest,
+            summary: summary.clone(),
+            answers: answers.clone().into_iter().collect(),
+            after,
+        };
+        let mut proposed = speaker.client.propose(request.clone()).await;
+        // A push that finds a commit staged does nothing, and what was staged long ago is let go: perhaps since then.
+        if let (Err(client::Failure::Refused(refused)), Some((clone, commit, at))) = (&proposed, &staged)
+            && refused.violations.iter().any(|unmet| unmet.code == "NOT_STAGED")
+        {
+            clone.stage(commit, at).await?;
+            proposed = speaker.client.propose(request).await;
+        }
+        let proposed = proposed?;
 
         let mut stored = vec![("summary".to_owned(), summary.as_str())];
         stored.extend(answers.iter().map(|(id, text)| (format!("answer to {id}"), text.as_str())));

@@ -1,14 +1,13 @@
 //! `countersign resolve` and `countersign overrule`: how an objection closes.
 
 use clap::Args;
-use serde_json::json;
 
 use super::failure::Failure;
 use super::output::{Answer, visible};
 use super::speaker::{Global, Speaker, Write};
 use super::text::Reason;
 use super::{json as form, words};
-use crate::client::proto::{OverruleRequest, ResolveRequest, Wake};
+use crate::client::proto::{OverruleRequest, OverruleResponse, ResolveRequest, ResolveResponse};
 
 /// Closes an own objection: a newer version answers it, or it was a mistake.
 #[derive(Args, Debug)]
@@ -36,7 +35,7 @@ impl Resolve {
             reason: reason.clone(),
         };
         let resolved = speaker.client.resolve(request).await?;
-        Ok(closed("closed", resolved.objection, &resolved.woke, resolved.sequence, &reason))
+        Ok(closed("closed", &resolved, &reason))
     }
 }
 
@@ -62,25 +61,18 @@ impl Overrule {
             reason: reason.clone(),
         };
         let overruled = speaker.client.overrule(request).await?;
-        Ok(closed("OVERRULED", overruled.objection, &overruled.woke, overruled.sequence, &reason))
+        let OverruleResponse { sequence, objection, woke } = overruled;
+        Ok(closed("OVERRULED", &ResolveResponse { sequence, objection, woke }, &reason))
     }
 }
 
-fn closed(how: &str, objection: String, woke: &[Wake], sequence: u64, reason: &str) -> Answer {
+fn closed(how: &str, answer: &ResolveResponse, reason: &str) -> Answer {
     let stored = [("reason".to_owned(), reason)];
     let text = format!(
         "{} is {how}\n{}{}",
-        visible(&objection),
+        visible(&answer.objection),
         words::stored(&stored),
-        words::woke(woke, words::now())
+        words::woke(&answer.woke, words::now())
     );
-    Answer::new(
-        json!({
-            "objection": objection,
-            "woke": form::woke(woke),
-            "stored": words::stored_json(&stored),
-            "sequence": sequence,
-        }),
-        text,
-    )
+    Answer::new(form::resolved(answer, Some(words::stored_json(&stored))), text)
 }

@@ -1,7 +1,6 @@
 //! `countersign say` and `countersign verdict`: what is said in the room, and what came of a claim.
 
 use clap::{Args, ValueEnum};
-use serde_json::json;
 
 use super::evidence::Ran;
 use super::failure::Failure;
@@ -65,19 +64,7 @@ impl Say {
             words::woke(&said.woke, words::now()),
             words::called_out(&said.called_out)
         );
-        Ok(Answer::new(
-            json!({
-                "message": said.message,
-                "mentions": said.mentions,
-                "woke": form::woke(&said.woke),
-                "chain": { "root": said.root, "length": said.length, "ended": said.ended },
-                "escalation": form::or_null(&said.escalation),
-                "called_out": said.called_out,
-                "stored": words::stored_json(&stored),
-                "sequence": said.sequence,
-            }),
-            told,
-        ))
+        Ok(Answer::new(form::said(&said, Some(words::stored_json(&stored))), told))
     }
 }
 
@@ -157,16 +144,6 @@ impl Verdict {
             words::woke(&judged.woke, words::now()),
             words::called_out(&judged.called_out)
         );
-        Ok(Answer::new(
-            json!({
-                "message": judged.message,
-                "verdict": verdict,
-                "woke": form::woke(&judged.woke),
-                "called_out": judged.called_out,
-                "stored": words::stored_json(&stored),
-                "sequence": judged.sequence,
-            }),
-            told,
-        ))
+        Ok(Answer::new(form::judged(&judged, Some(words::stored_json(&stored))), told))
     }
 }

@@ -34,8 +34,8 @@ pub use listening::Listening;
 
 /// What goes over the wire, as plain structures.
 pub use crate::wire::proto;
-/// How messages are told in JSON.
-pub use crate::wire::{json, time_of};
+/// How messages are told in JSON, and the log in minutes.
+pub use crate::wire::{json, minutes, time_of};
 /// A time as the wire has it; see [`time_of`].
 pub use prost_types::Timestamp;
 

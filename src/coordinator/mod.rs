@@ -25,6 +25,7 @@ mod listening;
 mod loading;
 pub mod notifier;
 mod performing;
+pub mod place;
 pub mod presence;
 pub mod publisher;
 mod team;
@@ -44,7 +45,7 @@ pub use hearing::{Arming, Narrowed};
 pub use listening::{Due, Listening, Said, Turned, Waking};
 pub use notifier::{Failing, Notice, Notifier, Silent};
 pub use presence::{Presence, Wake, WakeOutcome};
-pub use publisher::{AtOnce, Publication, Published, PublishedVersion, Publisher, Unpublishing};
+pub use publisher::{AtOnce, Publication, Published, PublishedVersion, Publisher, Unpublishing, publication};
 pub use team::{Done, Refusal, RequestKey, TeamHandle};
 
 use crate::protocol::charter::Charter;
@@ -70,8 +71,32 @@ struct Inner {
     /// What a log that doesn't prove itself came to, once one was found after the start.
     damaged: watch::Sender<Option<String>>,
     /// Live credentials by the hash of their token.
-    credentials: RwLock<BTreeMap<Digest, (TeamName, MemberName)>>,
+    credentials: RwLock<BTreeMap<Digest, Known>>,
 }
+
+/// What a live credential stands for.
+#[derive(Clone)]
+struct Known {
+    team: TeamName,
+    member: MemberName,
+    /// The how manieth of a room page it is; none for all others.
+    page: Option<u64>,
+}
+
+impl Known {
+    /// With the number that it has where it is a page's.
+    fn of(credential: Credential, number: u64) -> (Digest, Self) {
+        let Credential { hash, team, member, of_page, .. } = credential;
+        (hash, Self { team, member, page: of_page.then_some(number) })
+    }
+
+    fn is_of(&self, team: &TeamName, member: &MemberName) -> bool {
+        (&self.team, &self.member) == (team, member)
+    }
+}
+
+/// Room pages that one member is signed in on. One more ends the oldest.
+pub const PAGE_TOKENS_MAX: usize = 16;
 
 /// What every team's task works with.
 #[derive(Clone)]
@@ -151,9 +176,8 @@ impl Coordinator {
             teams: RwLock::default(),
             waking: Mutex::default(),
             damaged: watch::Sender::new(None),
-            credentials: RwLock::new(
-                live.map(|credential| (credential.hash, (credential.team, credential.member))).collect(),
-            ),
+            // In the order in which they were issued.
+            credentials: RwLock::new(live.zip(0..).map(|(one, number)| Known::of(one, number)).collect()),
         };
         let coordinator = Self { inner: Arc::new(inner) };
         let reader = coordinator.reader();
@@ -286,14 +310,7 @@ impl Coordinator {
         member: &MemberName,
         keep: bool,
     ) -> Result<Token, Fault> {
-        let token = Token::generate().map_err(|error| Fault::Failed { what: error.to_string() })?;
-        let credential = Credential {
-            hash: token.hash(),
-            team: team.clone(),
-            member: member.clone(),
-            issued_at: self.inner.parts.clock.now(),
-            revoked_at: None,
-        };
+        let (token, credential) = self.fresh_token(team, member, false)?;
         let stored = credential.clone();
         let store = move |writer: &mut dyn Writer| {
             if keep { writer.add_credential(&stored) } else { writer.replace_credentials(&stored) }
@@ -301,23 +318,65 @@ impl Coordinator {
         self.inner.parts.writer.ask(store).await?;
         let mut credentials = self.inner.credentials.write().expect(UNPOISONED);
         if !keep {
-            credentials.retain(|_, known| (&known.0, &known.1) != (team, member));
+            credentials.retain(|_, known| !known.is_of(team, member));
         }
-        credentials.insert(credential.hash, (credential.team, credential.member));
+        credentials.extend([Known::of(credential, 0)]);
         drop(credentials);
         self.look_again(team, member);
         Ok(token)
+    }
+
+    /// Issues a token for a room page of that member; the oldest of its pages ends where it has as many as may be.
+    pub async fn issue_page_token(&self, team: &TeamName, member: &MemberName) -> Result<Token, Fault> {
+        let (token, credential) = self.fresh_token(team, member, true)?;
+        let (at, stored) = (credential.issued_at, credential.clone());
+        self.inner.parts.writer.ask(move |writer| writer.add_credential(&stored)).await?;
+        let ended = {
+            let mut credentials = self.inner.credentials.write().expect(UNPOISONED);
+            let next = credentials.values().filter_map(|known| known.page).max().map_or(0, |last| last + 1);
+            credentials.extend([Known::of(credential, next)]);
+            let mut pages: Vec<_> = credentials
+                .iter()
+                .filter(|(_, known)| known.is_of(team, member))
+                .filter_map(|(hash, known)| Some((known.page?, hash.clone())))
+                .collect();
+            pages.sort_unstable();
+            pages.truncate(pages.len().saturating_sub(PAGE_TOKENS_MAX));
+            // From here on they are refused, also while the store is still writing it down.
+            pages.iter().for_each(|(_, hash)| drop(credentials.remove(hash)));
+            pages
+        };
+        self.look_again(team, member);
+        let store = move |writer: &mut dyn Writer| {
+            ended.iter().try_for_each(|(_, hash)| writer.revoke_credential(hash, at).map(drop))
+        };
+        self.inner.parts.writer.ask(store).await?;
+        Ok(token)
+    }
+
+    fn fresh_token(
+        &self,
+        team: &TeamName,
+        member: &MemberName,
+        of_page: bool,
+    ) -> Result<(Token, Credential), Fault> {
+        let token = Token::generate().map_err(|error| Fault::Failed { what: error.to_string() })?;
+        let credential = Credential {
+            hash: token.hash(),
+            team: team.clone(),
+            member: member.clone(),
+            issued_at: self.inner.parts.clock.now(),
+            revoked_at: None,
+            of_page,
+        };
+        Ok((token, credential))
     }
 
     /// Ends every token of a member; says how many.
     pub async fn revoke_tokens(&self, team: &TeamName, member: &MemberName) -> Result<usize, Fault> {
         let (at, ended, of) = (self.inner.parts.clock.now(), team.clone(), member.clone());
         // From here on they are refused, also while the store is still writing it down.
-        self.inner
-            .credentials
-            .write()
-            .expect(UNPOISONED)
-            .retain(|_, known| (&known.0, &known.1) != (team, member));
+        self.inner.credentials.write().expect(UNPOISONED).retain(|_, known| !known.is_of(team, member));
         self.look_again(team, member);
         self.inner.parts.writer.ask(move |writer| writer.revoke_credentials(&ended, &of, at)).await
     }
@@ -337,7 +396,7 @@ impl Coordinator {
     /// The same by the token's hash.
     fn speaks_for(&self, token: &Digest) -> Option<(TeamHandle, MemberName)> {
         let known = self.inner.credentials.read().expect(UNPOISONED).get(token).cloned();
-        let (team, member) = known?;
+        let Known { team, member, .. } = known?;
         let handle = self.team(&team)?;
         let is_member = |charter: &Charter| charter.members.contains_key(&member);
         let known = handle.peek(|team| team.adopted().is_some_and(|adopted| is_member(&adopted.charter)));
@@ -347,8 +406,8 @@ impl Coordinator {
     /// The team that a read-only token may ask about, if it is one. It speaks for nobody.
     pub fn authenticate_reader(&self, token: &Token) -> Option<TeamHandle> {
         let known = self.inner.credentials.read().expect(UNPOISONED).get(&token.hash()).cloned();
-        let (team, _) = known.filter(|(_, member)| member.as_str() == READER)?;
-        self.team(&team)
+        let known = known.filter(|known| known.member.as_str() == READER)?;
+        self.team(&known.team)
     }
 
     /// Resolves once nobody can say any longer whether a commit was stored, or a log doesn't prove itself: the

@@ -125,7 +125,7 @@ impl Publisher for AtOnce {
 
 /// What of a complete circle is to be published beyond the deliverables' published pointers: none where it holds
 /// bundles alone, or is not complete with that any longer.
-pub(super) fn publication(team: &Team, name: &CircleName, manifest: &Digest) -> Option<Publication> {
+pub fn publication(team: &Team, name: &CircleName, manifest: &Digest) -> Option<Publication> {
     let charter = &team.adopted()?.charter;
     let circle = team.review().circle(name)?;
     let completed = circle.completed.as_ref().filter(|completed| completed.manifest == *manifest)?;
@@ -135,7 +135,7 @@ pub(super) fn publication(team: &Team, name: &CircleName, manifest: &Digest) -> 
         (version.artifact.kind == ArtifactKind::Commit).then(|| PublishedVersion {
             reference: version.reference(&entry.proposal),
             commit: version.artifact.digest.clone(),
-            target: charter.target_of(&entry.proposal).unwrap_or(&charter.publish.target).to_owned(),
+            target: entry.target(charter).to_owned(),
             summary: version.summary.clone(),
             approvals: entry.approvals.clone(),
         })

@@ -35,8 +35,7 @@ pub fn held(team: &Team, commit: &Digest, target: &str) -> Result<Held, Violatio
             let Some(proposal) = review.proposal(&entry.proposal) else { continue };
             let Some(version) = proposal.version(entry.version) else { continue };
             let is_it = version.artifact.kind == ArtifactKind::Commit && version.artifact.digest == *commit;
-            let reviewed_for =
-                charter.and_then(|charter| charter.target_of(&entry.proposal)).unwrap_or_default();
+            let reviewed_for = charter.map(|charter| entry.target(charter)).unwrap_or_default();
             if is_it && (target.is_empty() || target == reviewed_for) {
                 return Ok(Held {
                     reference: version.reference(&entry.proposal),

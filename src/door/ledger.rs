@@ -8,9 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::moves::is_nothing;
-use crate::artifact::publishing::{RECORDS, Record};
+use crate::artifact::publishing::Record;
 use crate::protocol::Team;
+use crate::protocol::escalation::RECORDS;
 use crate::protocol::name::Digest;
+use crate::protocol::review::CircleState;
 
 /// How the refs stood when the door was put in.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,8 +48,12 @@ pub struct Logged {
     pub kept: BTreeMap<String, String>,
     /// Where publishing and persons' decisions left refs, oldest first.
     pub moves: Vec<LoggedMove>,
-    /// What completed circles hold, by its whole digest: of these the repository may keep records.
+    /// What circles published, by its whole digest, by the log or by a record of the server's: of these the
+    /// repository may keep records.
     pub manifests: BTreeSet<String>,
+    /// What records of the server's say and the log doesn't yet: a server that dies between a move and its report
+    /// leaves it so.
+    pub recorded: Vec<LoggedMove>,
 }
 
 /// Where a ref belongs by the log.
@@ -76,26 +82,23 @@ impl Logged {
             to: text(&one.to),
             decided: one.decided,
         });
-        let completed = team.review().circles().filter_map(|circle| circle.completed.as_ref());
+        let published = team.review().circles().filter(|circle| circle.state == CircleState::Published);
+        let completed = published.filter_map(|circle| circle.completed.as_ref());
         let manifests = completed.map(|completed| completed.manifest.to_string()).collect();
-        Self { kept, moves: moves.collect(), manifests }
+        Self { kept, moves: moves.collect(), manifests, recorded: Vec::new() }
     }
 
-    /// What the repository's records say and the log perhaps doesn't yet: a server that dies between a move and its
-    /// report leaves it so.
-    fn recorded(&self, records: &BTreeMap<String, Record>) -> Vec<LoggedMove> {
-        let mut moves = Vec::new();
-        let known = |record: &&Record| self.manifests.contains(record.manifest.as_str());
-        for one in records.values().filter(known).flat_map(|record| &record.refs) {
-            moves.push(LoggedMove {
-                sequence: u64::MAX,
-                name: one.name.clone(),
-                from: one.from.as_ref().map(ToString::to_string),
-                to: Some(one.to.to_string()),
-                decided: false,
-            });
-        }
-        moves
+    /// Takes a record into account of which it is certain that the server wrote it: anybody who may write to the
+    /// repository can write one.
+    pub fn record(&mut self, record: &Record) {
+        self.manifests.insert(record.manifest.to_string());
+        self.recorded.extend(record.refs.iter().map(|one| LoggedMove {
+            sequence: u64::MAX,
+            name: one.name.clone(),
+            from: one.from.as_ref().map(ToString::to_string),
+            to: Some(one.to.to_string()),
+            decided: false,
+        }));
     }
 }
 
@@ -138,13 +141,12 @@ impl Begun {
     }
 }
 
-/// Holds the refs as they are to what the door left. `records` are the repository's, `was_protected` whether the
-/// charter protected a ref when the door was put in.
+/// Holds the refs as they are to what the door left. `was_protected` is whether the charter protected a ref when the
+/// door was put in.
 pub fn audit(
     begun: &Begun,
     passed: &[Passed],
     log: &Logged,
-    records: &BTreeMap<String, Record>,
     now: &BTreeMap<String, String>,
     was_protected: impl Fn(&str) -> bool,
 ) -> Audit {
@@ -152,7 +154,6 @@ pub fn audit(
     for (name, at) in &begun.refs {
         left.insert(name, vec![Some(at)]);
     }
-    let recorded = log.recorded(records);
     let mut steps: Vec<(u64, Step<'_>)> =
         passed.iter().map(|one| (one.sequence, Step::Passed(one))).collect();
     // A push that was let through when the log was so far came after what stands there.
@@ -177,13 +178,14 @@ pub fn audit(
         }
     }
     // Records have no order among them but where each began.
-    let mut open: Vec<&LoggedMove> = recorded.iter().collect();
+    let mut open: Vec<&LoggedMove> = log.recorded.iter().collect();
     while let Some(next) = open.iter().position(|one| {
         let known = left.get(one.name.as_str());
         known.map_or(one.from.is_none(), |known| known.contains(&one.from.as_deref()))
     }) {
         let one = open.swap_remove(next);
-        left.insert(&one.name, vec![one.to.as_deref()]);
+        // Whether git moved it after its record was written, nobody told the log.
+        left.insert(&one.name, vec![one.from.as_deref(), one.to.as_deref()]);
     }
     let mut found = Audit::default();
     let names: BTreeSet<&str> = left.keys().copied().chain(now.keys().map(String::as_str)).collect();
@@ -254,7 +256,7 @@ mod tests {
     }
 
     fn found_with(begun: &Begun, passed: &[Passed], log: &Logged, now: &BTreeMap<String, String>) -> Audit {
-        audit(begun, passed, log, &BTreeMap::new(), now, |_| true)
+        audit(begun, passed, log, now, |_| true)
     }
 
     #[test]
@@ -277,8 +279,8 @@ mod tests {
     fn a_ref_that_came_behind_the_door_moved_and_one_that_is_protected_since_is_unwatched() {
         let begun = Begun { protected: Vec::new(), refs: map(&[("refs/heads/main", "1")]) };
         let now = map(&[("refs/heads/main", "1"), ("refs/heads/release/1", "2"), ("refs/tags/v1", "3")]);
-        let (log, none) = (Logged::default(), BTreeMap::new());
-        let found = audit(&begun, &[], &log, &none, &now, |name| name.starts_with("refs/heads/"));
+        let log = Logged::default();
+        let found = audit(&begun, &[], &log, &now, |name| name.starts_with("refs/heads/"));
         assert_eq!(
             found.moved.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(),
             ["refs/heads/release/1"]

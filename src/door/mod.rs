@@ -28,4 +28,4 @@ pub use fault::DoorFault;
 pub use grant::{Grant, Grants};
 pub use held::{Held, held};
 pub use judge::{Guard, RefKind, judge};
-pub use moves::{MOVES_BYTES_MAX, Move, NotMoves, parse_moves};
+pub use moves::{MOVES_BYTES_MAX, Move, NotMoves, is_nothing, parse_moves};

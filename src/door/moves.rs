@@ -67,7 +67,7 @@ fn id(word: &[u8]) -> Option<String> {
 }
 
 /// Whether an id says that there is nothing.
-pub(super) fn is_nothing(id: &str) -> bool {
+pub fn is_nothing(id: &str) -> bool {
     id.bytes().all(|byte| byte == b'0')
 }
 

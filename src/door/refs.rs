@@ -1,6 +1,6 @@
 //! Refs of the guarded repository, as they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -9,6 +9,8 @@ use super::judge::{Guard, RefKind};
 use super::moves::{Move, legible};
 use crate::artifact::Fault;
 use crate::artifact::git::Git;
+use crate::artifact::repository::STAGING;
+use crate::protocol::name::Digest;
 
 /// What git may print when it lists refs, in bytes.
 const LIST_BYTES_MAX: usize = 64 << 20;
@@ -41,6 +43,21 @@ pub async fn guarded(git: &Git, guard: &Guard) -> Result<BTreeMap<String, String
         }
     }
     Ok(found)
+}
+
+/// The commits that are staged, each by a ref of its own name.
+///
+/// # Errors
+/// What git could not be asked.
+pub async fn staged(git: &Git) -> Result<BTreeSet<Digest>, Fault> {
+    let asked = ["for-each-ref", "--format=%(objectname) %(refname)", STAGING];
+    let listed = git.run(&asked, LIST_BYTES_MAX).await?;
+    // Of more than that the rest is told once these are gone.
+    let text = String::from_utf8_lossy(&listed.stdout);
+    let refs = text.lines().filter_map(|line| line.split_once(' '));
+    let own = refs.filter(|(id, name)| name.strip_prefix(STAGING) == Some(*id));
+    let staged = own.filter_map(|(id, _)| id.parse().ok()).collect();
+    if listed.truncated { Ok(staged) } else { listed.ok().map(|_| staged) }
 }
 
 /// The symbolic refs among those that are pushed to, and where each leads in the end. One that leads to a ref that

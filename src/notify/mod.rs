@@ -83,7 +83,7 @@ fn text(notice: &Notice) -> String {
         let since = since.map_or_else(String::new, |since| format!(" since {since}"));
         out.push_str(&format!("{member} is {}{since}\n", presence.as_str()));
     }
-    let decisions: Vec<String> = cause.decisions().iter().map(ToString::to_string).collect();
+    let decisions: Vec<String> = opened.decisions().iter().map(ToString::to_string).collect();
     out.push_str(&format!(
         "answer with one of {}: countersign escalations answer {id} --decide {} --reason TEXT\n",
         decisions.join(", "),

@@ -87,10 +87,13 @@ pub(super) fn refused(status: Status) -> Response {
 pub(super) fn token(shared: &Shared, headers: &HeaderMap) -> Result<Token, Refused> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let token = bearer.and_then(|value| Token::parse(value.strip_prefix("Bearer ")?).ok());
-    token.filter(|token| shared.coordinator.authenticate(token).is_some()).ok_or_else(|| {
-        let message = "nobody is signed in by that";
-        told(StatusCode::UNAUTHORIZED, "UNAUTHENTICATED", message, SIGN_IN).into()
-    })
+    token.filter(|token| shared.coordinator.authenticate(token).is_some()).ok_or_else(|| nobody().into())
+}
+
+/// That a token speaks for nobody.
+pub(super) fn nobody() -> Response {
+    let message = "nobody is signed in by that";
+    told(StatusCode::UNAUTHORIZED, "UNAUTHENTICATED", message, SIGN_IN)
 }
 
 pub(super) fn caller(shared: &Shared, headers: &HeaderMap) -> Result<Caller, Refused> {
@@ -102,12 +105,9 @@ pub(super) async fn sign_in(State(shared): State<Arc<Shared>>, body: Bytes) -> A
     let given = fields(&body)?;
     let now = shared.coordinator.clock().now();
     let link = Token::parse(given.text("link")).ok();
-    let whose = link.and_then(|secret| shared.links.exchange(&secret, now)).ok_or_else(|| {
-        let message = "the link was used, or is too old: each signs in once, within ten minutes";
-        told(StatusCode::UNAUTHORIZED, "LINK_USED", message, SIGN_IN)
-    })?;
-    let (team, member) = whose;
-    let token = shared.coordinator.issue_token(&team, &member, true).await.map_err(|fault| {
+    let whose = link.as_ref().and_then(|secret| shared.links.exchange(secret, now));
+    let (secret, (team, member)) = link.as_ref().zip(whose).ok_or_else(link_used)?;
+    let token = shared.coordinator.issue_page_token(&team, &member).await.map_err(|fault| {
         tracing::error!(%fault, "no token could be issued for the page");
         told(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -116,7 +116,19 @@ pub(super) async fn sign_in(State(shared): State<Arc<Shared>>, body: Bytes) -> A
             "ask for a fresh link",
         )
     })?;
+    // Who lost its tokens while this one was made doesn't get it.
+    if !shared.links.settle(secret) {
+        if let Err(fault) = shared.coordinator.end_token(&token).await {
+            tracing::error!(%fault, "a token of a link that ended could not be ended");
+        }
+        return Err(link_used().into());
+    }
     Ok(done(json!({ "token": token.expose(), "team": team.as_str(), "member": member.as_str() })))
+}
+
+fn link_used() -> Response {
+    let message = "the link was used, has ended, or is too old: each signs in once, within ten minutes";
+    told(StatusCode::UNAUTHORIZED, "LINK_USED", message, SIGN_IN)
 }
 
 /// Ends the page's token.
@@ -169,21 +181,42 @@ pub(super) async fn timeline(
     State(shared): State<Arc<Shared>>,
     Path(name): Path<String>,
     headers: HeaderMap,
+    uri: Uri,
 ) -> Answered {
     let caller = caller(&shared, &headers)?;
-    let events = timeline::of(&caller, &name).await.map_err(refused)?;
-    Ok(done(json!({ "events": events })))
+    let known = given(&uri, "ids").unwrap_or_default().split(',').filter(|id| !id.is_empty());
+    let told = timeline::of(&caller, &name, number(&uri, "after"), known).await.map_err(refused)?;
+    Ok(done(json!({ "events": told.events, "ids": told.ids, "sequence": told.sequence })))
 }
 
 /// The latest escalations, also those that are closed.
 pub(super) async fn escalations(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Answered {
     let caller = caller(&shared, &headers)?;
-    let asked =
-        proto::ListEscalationsRequest { all: true, page_size: ESCALATIONS_MAX, page_token: String::new() };
-    let listed =
-        caller.escalation().list_escalations(caller.asks(asked)).await.map_err(refused)?.into_inner();
+    let listed = every_escalation(&caller, String::new()).await?;
     let escalations: Value = listed.escalations.iter().map(form::escalation).collect();
     Ok(done(json!({ "escalations": escalations, "sequence": listed.sequence })))
+}
+
+/// The one of that id, as a list.
+async fn escalation(caller: &Caller, id: &str) -> Result<Value, Refused> {
+    let mut page_token = String::new();
+    loop {
+        let page = every_escalation(caller, page_token).await?;
+        let found: Vec<Value> =
+            page.escalations.iter().filter(|one| one.id == id).map(form::escalation).collect();
+        page_token = page.next_page_token;
+        if !found.is_empty() || page_token.is_empty() {
+            return Ok(found.into());
+        }
+    }
+}
+
+async fn every_escalation(
+    caller: &Caller,
+    page_token: String,
+) -> Result<proto::ListEscalationsResponse, Refused> {
+    let asked = proto::ListEscalationsRequest { all: true, page_size: ESCALATIONS_MAX, page_token };
+    Ok(caller.escalation().list_escalations(caller.asks(asked)).await.map_err(refused)?.into_inner())
 }
 
 /// The charter, with what the page draws: members, phases, edges.
@@ -256,13 +289,6 @@ pub(super) async fn act(
     let given = fields(&body)?;
     let request_id = given.text("request_id").to_owned();
     let text = |name: &str| given.text(name).to_owned();
-    let told = |stored: &[proto::Wake], sequence: u64, more: Value| {
-        let mut out = json!({ "woke": form::woke(stored), "sequence": sequence });
-        if let (Some(out), Value::Object(more)) = (out.as_object_mut(), more) {
-            out.extend(more);
-        }
-        done(out)
-    };
     Ok(match verb.as_str() {
         "show" => {
             let asked = proto::ShowRequest { request_id, subject: text("subject") };
@@ -278,18 +304,13 @@ pub(super) async fn act(
                 on_target: given.flag("on_target"),
             };
             let diff = caller.review().diff(caller.asks(asked)).await.map_err(refused)?.into_inner();
-            done(json!({
-                "ref": diff.reference,
-                "diff": diff.text,
-                "truncated": diff.truncated,
-                "sequence": diff.sequence,
-            }))
+            done(form::compared(json!({ "ref": diff.reference, "sequence": diff.sequence }), &diff))
         }
         "objections" => {
-            let asked = proto::ObjectionsRequest { request_id, proposal: text("proposal") };
+            let proposal = text("proposal");
+            let asked = proto::ObjectionsRequest { request_id, proposal: proposal.clone() };
             let read = caller.review().objections(caller.asks(asked)).await.map_err(refused)?.into_inner();
-            let objections: Value = read.objections.iter().map(form::objection).collect();
-            done(json!({ "objections": objections, "sequence": read.sequence }))
+            done(form::objections(&proposal, &read))
         }
         "approve" => {
             let asked = proto::ApproveRequest {
@@ -300,58 +321,45 @@ pub(super) async fn act(
                 resolve: given.texts("resolve"),
             };
             let answer = caller.review().approve(caller.asks(asked)).await.map_err(refused)?.into_inner();
-            told(
-                &answer.woke,
-                answer.sequence,
-                json!({ "ref": answer.reference, "called_out": answer.called_out }),
-            )
+            done(form::approved(&answer, None))
         }
         "object" => {
             let (reference, text, at) = (text("ref"), text("text"), given.texts("at"));
             let asked = proto::ObjectRequest { request_id, reference, text, at, failing_test: None };
             let answer = caller.review().object(caller.asks(asked)).await.map_err(refused)?.into_inner();
-            told(
-                &answer.woke,
-                answer.sequence,
-                json!({ "objection": answer.objection, "ref": answer.reference, "called_out": answer.called_out }),
-            )
+            done(form::objected(&answer, None))
         }
         "note" => {
             let (reference, text, at) = (text("ref"), text("text"), given.texts("at"));
             let asked = proto::NoteRequest { request_id, reference, text, at };
             let answer = caller.review().note(caller.asks(asked)).await.map_err(refused)?.into_inner();
-            told(
-                &answer.woke,
-                answer.sequence,
-                json!({ "objection": answer.objection, "ref": answer.reference, "called_out": answer.called_out }),
-            )
+            let proto::NoteResponse { sequence, objection, reference, woke, called_out } = answer;
+            let answer = proto::ObjectResponse { sequence, objection, reference, woke, called_out };
+            done(form::objected(&answer, None))
         }
         "resolve" => {
             let (objection, mistaken, reason) = (text("objection"), given.flag("mistaken"), text("reason"));
             let asked = proto::ResolveRequest { request_id, objection, mistaken, reason };
             let answer = caller.review().resolve(caller.asks(asked)).await.map_err(refused)?.into_inner();
-            told(&answer.woke, answer.sequence, json!({ "objection": answer.objection }))
+            done(form::resolved(&answer, None))
         }
         "overrule" => {
             let asked =
                 proto::OverruleRequest { request_id, objection: text("objection"), reason: text("reason") };
             let answer = caller.review().overrule(caller.asks(asked)).await.map_err(refused)?.into_inner();
-            told(&answer.woke, answer.sequence, json!({ "objection": answer.objection }))
+            let proto::OverruleResponse { sequence, objection, woke } = answer;
+            done(form::resolved(&proto::ResolveResponse { sequence, objection, woke }, None))
         }
         "confirm" => {
             let asked = proto::ConfirmRequest { request_id, reference: text("ref") };
             let answer = caller.review().confirm(caller.asks(asked)).await.map_err(refused)?.into_inner();
-            told(
-                &answer.woke,
-                answer.sequence,
-                json!({ "circle": answer.circle, "complete": answer.complete, "waiting_for": answer.waiting_for }),
-            )
+            done(form::confirmed(&answer))
         }
         "escalate" => {
             let asked = proto::EscalateRequest { request_id, subject: text("subject"), text: text("text") };
             let answer =
                 caller.escalation().escalate(caller.asks(asked)).await.map_err(refused)?.into_inner();
-            told(&answer.woke, answer.sequence, json!({ "escalation": answer.escalation }))
+            done(form::escalated(&answer, &escalation(&caller, &answer.escalation).await?, None))
         }
         "say" => {
             let asked = proto::SayRequest {
@@ -362,16 +370,7 @@ pub(super) async fn act(
                 ..Default::default()
             };
             let answer = caller.room().say(caller.asks(asked)).await.map_err(refused)?.into_inner();
-            told(
-                &answer.woke,
-                answer.sequence,
-                json!({
-                    "message": answer.message,
-                    "mentions": answer.mentions,
-                    "chain": { "root": answer.root, "length": answer.length, "ended": answer.ended },
-                    "called_out": answer.called_out,
-                }),
-            )
+            done(form::said(&answer, None))
         }
         "verdict" => {
             let verdict = match given.text("verdict") {
@@ -385,11 +384,7 @@ pub(super) async fn act(
             let asked =
                 proto::JudgeClaimRequest { request_id, message, verdict: verdict.into(), text, evidence };
             let answer = caller.room().judge_claim(caller.asks(asked)).await.map_err(refused)?.into_inner();
-            told(
-                &answer.woke,
-                answer.sequence,
-                json!({ "message": answer.message, "called_out": answer.called_out }),
-            )
+            done(form::judged(&answer, None))
         }
         "answer" => {
             let asked = proto::AnswerEscalationRequest {
@@ -402,7 +397,8 @@ pub(super) async fn act(
             };
             let answered = caller.escalation().answer_escalation(caller.asks(asked)).await;
             let answer = answered.map_err(refused)?.into_inner();
-            told(&answer.woke, answer.sequence, json!({ "escalation": answer.escalation }))
+            let itself = escalation(&caller, &answer.escalation).await?;
+            done(form::answered(&answer, given.text("decision"), &itself, None))
         }
         _ => return Err(unknown().await.into()),
     })
@@ -410,9 +406,13 @@ pub(super) async fn act(
 
 /// A number of the query; 0 where there is none.
 pub(super) fn number<N: std::str::FromStr + Default>(uri: &Uri, name: &str) -> N {
-    let pairs = uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
-    let given = pairs.filter(|(found, _)| *found == name).find_map(|(_, value)| value.parse().ok());
-    given.unwrap_or_default()
+    given(uri, name).and_then(|value| value.parse().ok()).unwrap_or_default()
+}
+
+/// A value of the query, as it stands there.
+fn given<'a>(uri: &'a Uri, name: &str) -> Option<&'a str> {
+    let mut pairs = uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find_map(|(found, value)| (found == name).then_some(value))
 }
 
 /// The members of a JSON body.

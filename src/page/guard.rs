@@ -4,7 +4,9 @@
 //! but it can't choose Host, Origin and Sec-Fetch-Site. So exactly our own are taken, and nothing is said to others.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::body::{self, Body};
 use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderName};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -31,11 +33,21 @@ const SAID: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];
 
+/// How long a request's body may take to arrive.
+const BODY_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// The longest body, in bytes.
+const BODY_BYTES_MAX: usize = 2 << 20;
+
 pub(super) async fn guard(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let mut response = if is_ours(&shared.host, &request) {
-        match shared.requests.acquire().await {
-            Ok(_turn) => next.run(request).await,
-            Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        match whole(request).await {
+            // What is still arriving takes no turn from what can be answered.
+            Ok(request) => match shared.requests.acquire().await {
+                Ok(_turn) => next.run(request).await,
+                Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+            },
+            Err(refused) => refused,
         }
     } else {
         tracing::debug!("a request that doesn't come from the page was refused");
@@ -49,6 +61,22 @@ pub(super) async fn guard(State(shared): State<Arc<Shared>>, request: Request, n
     // What is of a team is kept nowhere; the shell says for itself how it is kept.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
+}
+
+/// The request with all of its body.
+async fn whole(request: Request) -> Result<Request, Response> {
+    let (head, arriving) = request.into_parts();
+    match tokio::time::timeout(BODY_TIME_MAX, body::to_bytes(arriving, BODY_BYTES_MAX)).await {
+        Ok(Ok(arrived)) => Ok(Request::from_parts(head, Body::from(arrived))),
+        Ok(Err(_)) => {
+            let message = "the body is too long, or broke off";
+            Err(told(StatusCode::PAYLOAD_TOO_LARGE, "MALFORMED", message, "send less at once"))
+        }
+        Err(_) => {
+            let message = "the body took too long to arrive";
+            Err(told(StatusCode::REQUEST_TIMEOUT, "BODY_LATE", message, "send it again"))
+        }
+    }
 }
 
 /// Whether exactly this page, or the person who opens it, sends the request.

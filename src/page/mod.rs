@@ -16,6 +16,7 @@ mod calls;
 mod guard;
 pub mod link;
 mod room;
+mod serve;
 mod stream;
 mod timeline;
 
@@ -32,10 +33,12 @@ use tokio::task::JoinHandle;
 use tonic::service::Routes;
 
 use crate::coordinator::Coordinator;
+use crate::coordinator::place::Places;
 use link::Links;
 
-/// Streams that are open at the same time.
+/// Streams that are open at the same time, and those of one member.
 const STREAMS_MAX: usize = 128;
+const STREAMS_OF_MEMBER_MAX: usize = 16;
 
 /// Requests that are answered at the same time; further ones wait.
 const REQUESTS_MAX: usize = 64;
@@ -48,7 +51,7 @@ struct Shared {
     links: Arc<Links>,
     /// `127.0.0.1:7412`: the only host that a request may name.
     host: String,
-    streams: Arc<Semaphore>,
+    streams: Arc<Places>,
     requests: Semaphore,
     /// Says that the page ends; streams end with it.
     ending: watch::Receiver<bool>,
@@ -64,7 +67,7 @@ pub struct Bound {
 pub struct Page {
     links: Arc<Links>,
     end: watch::Sender<bool>,
-    served: JoinHandle<io::Result<()>>,
+    served: JoinHandle<()>,
 }
 
 /// Listens there; port 0 takes a free one.
@@ -89,17 +92,11 @@ impl Bound {
             services,
             links: links.clone(),
             host: links.addr().to_string(),
-            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            streams: Places::new(STREAMS_MAX, STREAMS_OF_MEMBER_MAX),
             requests: Semaphore::new(REQUESTS_MAX),
             ending: ending.clone(),
         });
-        let ended = async move {
-            let mut ending = ending;
-            // A handle that is gone ends the page too.
-            let _ = ending.wait_for(|ending| *ending).await;
-        };
-        let serving = axum::serve(listener, router(shared)).with_graceful_shutdown(ended);
-        Page { links, end, served: tokio::spawn(async move { serving.await }) }
+        Page { links, end, served: tokio::spawn(serve::serve(listener, router(shared), ending)) }
     }
 }
 

@@ -10,18 +10,12 @@ use serde_json::{Value, json};
 
 use super::Shared;
 use super::api::{Answered, caller, done, fields, number, refused, token, told};
-use crate::protocol::Event;
-use crate::protocol::minutes::Minutes;
-use crate::protocol::name::{Actor, Seq};
 use crate::protocol::room::mention::mentioned;
-use crate::protocol::time::Time;
-use crate::wire::{json as form, proto, time_of};
+use crate::wire::minutes::{Reading, Unreadable};
+use crate::wire::{json as form, proto};
 
 /// Entries of the transcript that are told at once.
 const ENTRIES: u32 = 100;
-
-/// Events of one page of the log.
-const EVENTS: u32 = 1_000;
 
 /// Every member, with whether a wake reaches it now.
 pub(super) async fn roster(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Answered {
@@ -56,26 +50,20 @@ pub(super) async fn minutes(
     headers: HeaderMap,
 ) -> Answered {
     let caller = caller(&shared, &headers)?;
-    let mut minutes = Minutes::default();
-    let mut from = 1;
-    while from > 0 {
-        let asked = caller.asks(proto::ListEventsRequest { from, page_size: EVENTS });
-        let page = caller.log().list_events(asked).await.map_err(refused)?.into_inner();
-        for event in &page.events {
-            let at = event.at.as_ref().map_or(Time::default(), time_of);
-            let actor: Actor = event.actor.parse().map_err(|_| unreadable())?;
-            let read = Event::decode(&event.kind, event.schema, &event.body).map_err(|_| unreadable())?;
-            minutes.take(Seq(event.sequence), at, &actor, &read);
-        }
-        from = if page.events.is_empty() { 0 } else { page.next };
+    let mut reading = Reading::default();
+    while let Some(page) = reading.wants() {
+        let page = caller.log().list_events(caller.asks(page)).await.map_err(refused)?.into_inner();
+        reading.take(&page).map_err(|fault| unreadable(&fault))?;
     }
+    let (minutes, sequence) = reading.done();
     let text = minutes.of(&name).map_err(|violation| {
         told(StatusCode::NOT_FOUND, violation.code(), &violation.to_string(), &violation.remedy())
     })?;
-    Ok(done(json!({ "name": name, "minutes": text })))
+    Ok(done(json!({ "name": name, "minutes": text, "sequence": sequence })))
 }
 
-fn unreadable() -> Response {
+fn unreadable(fault: &Unreadable) -> Response {
+    tracing::error!(%fault, "the log can't be read for the page");
     let message = "the log holds what this program can't read";
     told(StatusCode::INTERNAL_SERVER_ERROR, "EVENT_UNREADABLE", message, "the operator can look into the log")
 }

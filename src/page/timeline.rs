@@ -15,25 +15,51 @@ const PAGE: u32 = 1_000;
 /// The latest that are told.
 const TOLD_MAX: usize = 500;
 
-/// The events that are about the proposal, its objections, its circle, and the escalations about those; oldest first.
-pub(super) async fn of(caller: &Caller, name: &str) -> Result<Vec<Value>, Status> {
+/// What the page shows of an event's body.
+const SHOWN: [&str; 11] =
+    ["version", "id", "how", "reason", "cause", "decision", "name", "exit", "because", "rule", "says"];
+
+/// What happened since.
+pub(super) struct Told {
+    pub(super) events: Vec<Value>,
+    /// What is about the proposal besides its name: ids of objections and escalations. Whoever asks for what comes
+    /// after gives them back.
+    pub(super) ids: BTreeSet<String>,
+    /// As far as the log was read.
+    pub(super) sequence: u64,
+}
+
+/// The events after that sequence that are about the proposal, its objections, its circle, and the escalations about
+/// those; oldest first.
+pub(super) async fn of(
+    caller: &Caller,
+    name: &str,
+    after: u64,
+    known: impl Iterator<Item = &str>,
+) -> Result<Told, Status> {
     let mut about = About::of(name);
+    about.ids.extend(known.take(TOLD_MAX).map(str::to_owned));
     let mut told = VecDeque::new();
-    let mut from = 1;
+    let mut from = after.saturating_add(1);
+    let mut sequence = after;
     loop {
         let asked = caller.asks(proto::ListEventsRequest { from, page_size: PAGE });
         let page = caller.log().list_events(asked).await?.into_inner();
         for event in &page.events {
-            let event = form::event(event);
+            sequence = event.sequence;
+            let mut event = form::event(event);
             if about.takes(&event["body"]) {
                 if told.len() == TOLD_MAX {
                     told.pop_front();
+                }
+                if let Some(body) = event["body"].as_object_mut() {
+                    body.retain(|key, _| SHOWN.contains(&key.as_str()));
                 }
                 told.push_back(event);
             }
         }
         if page.next == 0 || page.events.is_empty() {
-            return Ok(told.into());
+            return Ok(Told { events: told.into(), ids: about.ids, sequence });
         }
         from = page.next;
     }

@@ -1,6 +1,6 @@
 //! A team: its charter, its review, its escalations, and the questions that can be put to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -387,6 +387,7 @@ impl Team {
                 self.ownership = Ownership::of(&adopted.charter);
                 if let Some(before) = &self.adopted {
                     self.review.lapse_decisions(&before.charter, &adopted.charter);
+                    self.review.lapse_retargeted(&before.charter, &adopted.charter);
                 }
                 self.adopted = Some(Adopted { at, ..adopted.into() });
                 self.revisions.extend(self.adopted.clone());
@@ -409,7 +410,7 @@ impl Team {
                 self.escalations.closed(closed);
             }
             Event::EscalationSent(sent) => self.escalations.sent(at, sent),
-            Event::RefPutBack(done) => self.escalations.put_back(done),
+            Event::RefPutBack(done) => self.escalations.put_back(seq, done),
             Event::CirclePublished(published) => {
                 self.moves.extend(published.refs.iter().map(|one| RefMove {
                     seq,
@@ -516,12 +517,24 @@ impl Team {
 
     /// Whether publishing waits for a ref to be where it belongs.
     fn is_held(&self, effect: &Effect) -> bool {
-        let (Effect::Publish { circle, .. }, Some(adopted)) = (effect, &self.adopted) else { return false };
-        let circle = self.review.circle(circle);
-        let names = circle.iter().flat_map(|circle| &circle.proposals);
-        let charter = &adopted.charter;
-        let mut targets = names.map(|name| charter.target_of(name).unwrap_or(&charter.publish.target));
-        targets.any(|target| escalation::holds(&self.escalations, target))
+        let awaited = self.refs_of(effect);
+        awaited.iter().any(|name| escalation::holds(&self.escalations, name))
+    }
+
+    /// The refs that publishing a circle moves, and the one that keeps its record.
+    fn refs_of(&self, effect: &Effect) -> Vec<String> {
+        let (Effect::Publish { circle, manifest }, Some(adopted)) = (effect, &self.adopted) else {
+            return Vec::new();
+        };
+        let completed = self.review.circle(circle).and_then(|circle| circle.completed.as_ref());
+        let entries = completed.iter().flat_map(|completed| &completed.entries);
+        let targets = entries.map(|entry| entry.target(&adopted.charter).to_owned());
+        targets.chain([escalation::record_ref(manifest)]).collect()
+    }
+
+    /// The refs that publishing what is complete moves, and those that keep the records.
+    pub(in crate::protocol) fn awaited_refs(&self) -> BTreeSet<String> {
+        self.review.effects().iter().flat_map(|effect| self.refs_of(effect)).collect()
     }
 
     fn decisions_owed(&self, charter: &Charter, owed: &mut Vec<Obligation>) {
@@ -534,7 +547,7 @@ impl Team {
                     let current = proposal.current();
                     current.is_some_and(|current| proposal.own_work(charter, current, human).is_some())
                 });
-                let mut decisions = escalation.opened.cause.decisions().iter();
+                let mut decisions = escalation.opened.decisions().iter();
                 let decision =
                     decisions.find(|decision| !own || **decision != escalation::Decision::Overrule);
                 owed.push(Obligation {
@@ -546,7 +559,7 @@ impl Team {
                     due: deadline(escalation.opened_at, charter.limits.answer_within),
                     command: format!(
                         "countersign escalations answer {id} --decide {} --reason TEXT",
-                        decision.unwrap_or(&escalation.opened.cause.decisions()[0])
+                        decision.unwrap_or(&escalation.opened.decisions()[0])
                     ),
                 });
             }

@@ -1,8 +1,10 @@
 //! The charter's check: a command that must pass on what is about to be published.
 //!
-//! It finds the merged tree byte for byte in a folder of its own, outside of any repository: no hook, filter or
-//! attribute had a say in it. It is run with all that it starts as one group, and so it ends: at its time limit, and
-//! with the server, also where that is killed.
+//! It finds the merged tree byte for byte in a folder of its own, without a `.git`: no hook, filter or attribute had a
+//! say in it. It is run as one group of processes, and that ends as a whole: at its time limit, and with the server,
+//! also where that is killed. What leaves the group, for a session of its own, goes on.
+//!
+//! It is no sandbox: it runs as the server's user, and may do what that may.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -24,11 +26,12 @@ pub const OUTPUT_BYTES_MAX: usize = 16 << 10;
 /// The last line of the output, in characters, as it is quoted.
 const QUOTED_MAX: usize = 200;
 
-/// The variables that a check keeps of the server's; no credential is among them.
+/// The variables that a check keeps of the server's. No credential is among them; those that stand in the user's files
+/// it can read.
 const KEPT: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 
 /// Runs the command, and holds the other end of its input: once that closes, because the command has ended or the
-/// server has, all of its group is ended.
+/// server has, all that is in its group still is ended.
 const GUARDED: &str = r#"exec 3<&0 </dev/null
 (cat <&3; kill -KILL 0) >/dev/null 2>&1 &
 exec sh -c "$1" 3<&- 2>&1"#;

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Each step may be cut off. Before the transaction nothing moved, and all is done again; after it the record in the
-//! repository says what moved, and is reported.
+//! repository says from where, and is reported. It is believed only where merging again from there gives the same:
+//! others may write to the repository, too.
 
 mod check;
 
@@ -16,23 +17,27 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::sync::Mutex as TurnMutex;
 
 use crate::artifact::merge::{MergeOutcome, Merged, Merging, Part};
-use crate::artifact::publishing::{Moving, Record};
+use crate::artifact::publishing::{Moving, Record, Standing};
 use crate::artifact::repository::Repository;
-use crate::artifact::{Failure, TeamArtifacts};
+use crate::artifact::{Failure, Fault, TeamArtifacts};
 use crate::coordinator::{Publication, Published, PublishedVersion, Publisher};
 use crate::home::Home;
 use crate::protocol::artifact::RepoPath;
 use crate::protocol::charter::PublishHow;
-use crate::protocol::escalation::MovedRef;
+use crate::protocol::escalation::{MovedRef, record_ref};
 use crate::protocol::name::{Digest, ProposalName, TeamName};
-use crate::protocol::review::{PublishFailure, PublishedMerge, PublishedRef, Run};
+use crate::protocol::review::{self, PublishFailure, PublishedMerge, PublishedRef, Run};
 
 /// How often a target may move while a circle is being merged onto it, before that counts as a fault.
-const TRIES_MAX: usize = 8;
+const TRIES_MAX: u32 = 8;
+
+/// The pause after a first try; twice as long after each further one.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Paths of a conflict that are named in a sentence.
 const PATHS_NAMED_MAX: usize = 5;
@@ -71,15 +76,30 @@ impl Git {
         let turn = self.turn(&publication.team);
         let _turn = turn.lock().await;
         let mut passed: Option<(Vec<Digest>, Option<Run>)> = None;
-        for _ in 0..TRIES_MAX {
-            if let Some(record) = repository.record(&publication.manifest).await? {
-                if repository.finish(&record).await? == Moving::Refused {
-                    continue;
-                }
-                let Record { refs, check, .. } = record;
-                return Ok(Published { failure: None, refs, check });
+        // What a crash left moved, where the rest has to be merged again.
+        let mut done: Vec<PublishedRef> = Vec::new();
+        for tried in 0..TRIES_MAX {
+            if tried > 0 {
+                tokio::time::sleep(PAUSE * 2_u32.pow(tried - 1)).await;
             }
-            let landings = match merge_all(repository, publication).await? {
+            if let Some(record) = repository.record(&publication.manifest).await? {
+                if !is_ours(repository, publication, &record).await? {
+                    let what = format!(
+                        "{} is no record of the server's: it moved without the server, and waits for a person",
+                        record_ref(&publication.manifest)
+                    );
+                    return Err(Failure::Fault(Fault::Unsteady { what }));
+                }
+                match repository.finish(&record).await? {
+                    Standing::Done => {
+                        let Record { refs, check, .. } = record;
+                        return Ok(Published { failure: None, refs, check });
+                    }
+                    Standing::Partly(moved) => done = moved,
+                }
+                repository.forget_record(&publication.manifest).await?;
+            }
+            let landings = match merge_all(repository, publication, &done).await? {
                 Ok(landings) => landings,
                 Err(failure) => return Ok(failed(failure, None)),
             };
@@ -95,11 +115,11 @@ impl Git {
             };
             let record = Record {
                 manifest: publication.manifest.clone(),
-                refs: landings.into_iter().map(moved).collect(),
+                refs: in_order(publication, &done, landings),
                 check: check.clone(),
             };
             cut("before-move");
-            if repository.publish(&record).await? == Moving::Done {
+            if repository.publish(&record, &done).await? == Moving::Done {
                 cut("after-move");
                 let Record { refs, check, .. } = record;
                 return Ok(Published { failure: None, refs, check });
@@ -107,7 +127,7 @@ impl Git {
             passed = Some((trees, check));
         }
         let what = format!("a target of {} moved {TRIES_MAX} times meanwhile", publication.circle);
-        Err(Failure::Fault(crate::artifact::Fault::Unsteady { what }))
+        Err(Failure::Fault(Fault::Unsteady { what }))
     }
 
     /// Runs the charter's check on what each target would hold. Nothing but an exit of 0 in time is a pass.
@@ -174,29 +194,70 @@ fn failed(failure: PublishFailure, check: Option<Run>) -> Published {
     Published { failure: Some(failure), refs: Vec::new(), check }
 }
 
-/// Merges each target's versions onto it, in the circle's order; or says whose version is in the way.
-async fn merge_all<'a>(
-    repository: &Repository,
-    publication: &'a Publication,
-) -> Result<Result<Vec<Landing<'a>>, PublishFailure>, Failure> {
-    let mut landings = Vec::new();
+/// The targets, each once, in the circle's order.
+fn targets(publication: &Publication) -> Vec<&str> {
     let mut targets: Vec<&str> = Vec::new();
     for version in &publication.versions {
         if !targets.contains(&version.target.as_str()) {
             targets.push(&version.target);
         }
     }
-    for target in targets {
-        let versions: Vec<&PublishedVersion> =
-            publication.versions.iter().filter(|version| version.target == target).collect();
+    targets
+}
+
+/// What the circle holds for one target, in its order.
+fn versions_for<'a>(publication: &'a Publication, target: &str) -> Vec<&'a PublishedVersion> {
+    publication.versions.iter().filter(|version| version.target == target).collect()
+}
+
+fn merging<'a>(publication: &Publication, tip: Option<&'a Digest>, parts: &'a [Part]) -> Merging<'a> {
+    let forward_only = publication.settings.how == PublishHow::FastForward;
+    Merging { tip, parts, forward_only, at: publication.at }
+}
+
+/// Whether a record says what publishing that would: merged again from where its refs were, the same comes out.
+///
+/// # Errors
+/// A fault of git's. What can't be merged at all is no record of ours.
+pub async fn is_ours(
+    repository: &Repository,
+    publication: &Publication,
+    record: &Record,
+) -> Result<bool, Failure> {
+    let names: Vec<&str> = record.refs.iter().map(|one| one.name.as_str()).collect();
+    if record.manifest != publication.manifest || names != targets(publication) {
+        return Ok(false);
+    }
+    for one in &record.refs {
+        let versions = versions_for(publication, &one.name);
+        let parts: Vec<Part> = versions.iter().map(|version| part(publication, version)).collect();
+        match repository.try_merge(merging(publication, one.from.as_ref(), &parts)).await {
+            Ok(MergeOutcome::Merged(merged)) => {
+                if moved(&one.name, one.from.clone(), merged) != *one {
+                    return Ok(false);
+                }
+            }
+            Ok(_) | Err(Failure::Refused(_)) => return Ok(false),
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(true)
+}
+
+/// Merges each target's versions onto it, in the circle's order; or says whose version is in the way. What is done
+/// already is left alone.
+async fn merge_all<'a>(
+    repository: &Repository,
+    publication: &'a Publication,
+    done: &[PublishedRef],
+) -> Result<Result<Vec<Landing<'a>>, PublishFailure>, Failure> {
+    let mut landings = Vec::new();
+    let left = targets(publication).into_iter().filter(|target| done.iter().all(|one| one.name != *target));
+    for target in left {
+        let versions = versions_for(publication, target);
         let parts: Vec<Part> = versions.iter().map(|version| part(publication, version)).collect();
         let from = repository.tip(target).await?;
-        let merging = Merging {
-            tip: from.as_ref(),
-            parts: &parts,
-            forward_only: publication.settings.how == PublishHow::FastForward,
-            at: publication.at,
-        };
+        let merging = merging(publication, from.as_ref(), &parts);
         let at = from.as_ref().map_or("nowhere".to_owned(), |tip| tip.as_str()[..12].to_owned());
         let (reference, what) = match repository.merge(merging).await? {
             MergeOutcome::Merged(merged) => {
@@ -238,15 +299,24 @@ fn part(publication: &Publication, version: &PublishedVersion) -> Part {
 }
 
 fn named(paths: &[RepoPath], count: usize) -> String {
-    let some: Vec<String> = paths.iter().take(PATHS_NAMED_MAX).map(ToString::to_string).collect();
-    match count.saturating_sub(some.len()) {
-        0 => some.join(", "),
-        more => format!("{} and {more} more", some.join(", ")),
-    }
+    let some = paths.iter().take(PATHS_NAMED_MAX).map(ToString::to_string);
+    review::told(some, u32::try_from(count).unwrap_or(u32::MAX)).join(", ")
 }
 
-fn moved(landing: Landing<'_>) -> PublishedRef {
-    let Landing { target, from, merged, .. } = landing;
+/// What was done and what lands, in the order of the targets: so a record is compared, and read.
+fn in_order(
+    publication: &Publication,
+    done: &[PublishedRef],
+    landings: Vec<Landing<'_>>,
+) -> Vec<PublishedRef> {
+    let landed = landings.into_iter().map(|landing| moved(landing.target, landing.from, landing.merged));
+    let mut refs: Vec<PublishedRef> = done.iter().cloned().chain(landed).collect();
+    let targets = targets(publication);
+    refs.sort_by_key(|one| targets.iter().position(|target| *target == one.name));
+    refs
+}
+
+fn moved(target: &str, from: Option<Digest>, merged: Merged) -> PublishedRef {
     let merges = merged.merges.into_iter();
     PublishedRef {
         name: target.to_owned(),

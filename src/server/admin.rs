@@ -8,7 +8,7 @@ use tonic::{Request, Response, Status};
 use super::answer::Failure;
 use super::call::answered_to_operator;
 use super::charter::own_rules;
-use super::operator::{CharterFile, add_team_with, issue_token_with, revoke_tokens_with};
+use super::operator::{CharterFile, add_team_with, holder};
 use super::shared::Shared;
 use crate::coordinator::token::Token;
 use crate::protocol::name::{MemberName, TeamName, shown};
@@ -79,7 +79,11 @@ async fn issue_token(
     request: proto::IssueTokenRequest,
 ) -> Result<proto::IssueTokenResponse, Failure> {
     let (team, member) = whose(&request.team, &request.member)?;
-    let (team, token) = issue_token_with(&shared.coordinator, team.as_ref(), &member, request.keep).await?;
+    let (team, holder) = holder(&shared.coordinator, team.as_ref(), &member)?;
+    // Links are a way to a token, and end with the tokens.
+    let links = shared.links.as_deref().filter(|_| !request.keep);
+    let _ending = links.map(|links| links.end(&team, &holder));
+    let token = shared.coordinator.issue_token(&team, &holder, request.keep).await?;
     Ok(proto::IssueTokenResponse { token: Some(issued(&team, &member, &token)) })
 }
 
@@ -88,7 +92,9 @@ async fn revoke_tokens(
     request: proto::RevokeTokensRequest,
 ) -> Result<proto::RevokeTokensResponse, Failure> {
     let (team, member) = whose(&request.team, &request.member)?;
-    let revoked = revoke_tokens_with(&shared.coordinator, team.as_ref(), &member).await?;
+    let (team, holder) = holder(&shared.coordinator, team.as_ref(), &member)?;
+    let _ending = shared.links.as_deref().map(|links| links.end(&team, &holder));
+    let revoked = shared.coordinator.revoke_tokens(&team, &holder).await?;
     Ok(proto::RevokeTokensResponse { revoked: revoked as u64 })
 }
 

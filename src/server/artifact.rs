@@ -12,11 +12,11 @@ use tonic::{Code, Request, Response, Status, Streaming};
 
 use super::answer::Failure;
 use super::call::{Bounds, Call, UPLOAD_TIME_MAX, answered, carried_out, request_key};
-use super::place::Place;
 use super::review::Reading;
 use super::shared::Shared;
 use super::{auth, facts};
 use crate::artifact::{Entries, EntryKind};
+use crate::coordinator::place::Place;
 use crate::protocol::artifact::{ArtifactKind, RepoPath};
 use crate::protocol::name::VersionRef;
 use crate::protocol::{Team, Violation};

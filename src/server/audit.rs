@@ -1,5 +1,5 @@
 //! The audit: guarded refs that stand where the server did not leave them are put before a person, at start, on a
-//! timer, before anything is published, and whenever the operator asks.
+//! timer, before anything is published, and whenever the operator asks. What nobody proposed is let go on the way.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -10,16 +10,17 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::MissedTickBehavior;
 
 use super::answer::Failure;
-use super::door::{logged, passed};
+use super::door::{Seen, passed};
 use super::pin;
 use super::shared::Shared;
+use super::staging;
 use super::target;
 use crate::artifact::repository::Repository;
 use crate::artifact::{Artifacts, Fault, publishing};
 use crate::coordinator::{Publication, Published, Publisher, TeamHandle};
 use crate::door::ledger::{Begun, audit};
 use crate::door::{Guard, RefKind, refs};
-use crate::protocol::escalation::{Cause, MovedRef, ReportMoved};
+use crate::protocol::escalation::{Cause, MovedRef, ReportMoved, record_ref};
 use crate::protocol::name::{Actor, Digest, TeamName};
 use crate::protocol::review::CircleState;
 use crate::protocol::{Command, Team};
@@ -34,6 +35,7 @@ pub(super) async fn watch(shared: Arc<Shared>) {
     let mut every = tokio::time::interval(EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut sound: BTreeMap<TeamName, Digest> = BTreeMap::new();
+    let mut unproposed: BTreeMap<TeamName, staging::Unproposed> = BTreeMap::new();
     loop {
         tokio::select! {
             _ = every.tick() => {}
@@ -41,6 +43,10 @@ pub(super) async fn watch(shared: Arc<Shared>) {
         }
         for (name, artifacts) in shared.all_artifacts() {
             let Ok(repository) = artifacts.repository() else { continue };
+            let known = unproposed.entry(name.clone()).or_default();
+            if let Err(failure) = staging::sweep(&shared, &name, repository, known).await {
+                tracing::warn!(team = %name, ?failure, "what is staged could not be looked at");
+            }
             match look_at(&shared, &name, repository, sound.get(&name)).await {
                 Ok(Some(found)) => drop(sound.insert(name, found)),
                 Ok(None) => drop(sound.remove(&name)),
@@ -99,6 +105,7 @@ async fn forget_records(repository: &Repository, team: &TeamHandle) -> Result<()
 /// Looks at a team's repository, and has the team put before a person what moved; nothing where it has no door.
 pub(super) async fn report(shared: &Arc<Shared>, team: &TeamHandle) -> Result<Vec<MovedRef>, Failure> {
     let Some(artifacts) = shared.artifacts(team.name()) else { return Ok(Vec::new()) };
+    let seen = team.peek(Team::seq);
     let mut moved = look(shared, team, &artifacts).await?;
     if !moved.is_empty() {
         // What the server itself moved between two looks at log and refs is in order at the second.
@@ -107,7 +114,7 @@ pub(super) async fn report(shared: &Arc<Shared>, team: &TeamHandle) -> Result<Ve
     }
     let open = team.peek(|team| team.escalations().open().any(|one| one.opened.cause == Cause::MovedRef));
     if open || !moved.is_empty() {
-        let command = Command::ReportMoved(ReportMoved { moved: moved.clone() });
+        let command = Command::ReportMoved(ReportMoved { moved: moved.clone(), seen });
         team.submit(Actor::Server, command, None).await?;
     }
     Ok(moved)
@@ -130,16 +137,16 @@ async fn look(
     pin::catch_up(artifacts, &team.peek(pin::owed)).await?;
     let look = |team: &Team, _| {
         let guard = team.adopted().and_then(|adopted| Guard::of(&adopted.charter));
-        guard.map(|guard| (guard, logged(team)))
+        guard.map(|guard| (guard, Seen::of(team)))
     };
     let (seen, _) = team.read(look).await?;
-    let Some((guard, log)) = seen else { return Ok(Vec::new()) };
+    let Some((guard, seen)) = seen else { return Ok(Vec::new()) };
     let broken = crate::artifact::Failure::Fault;
-    let records = publishing::records(repository.refs()).await.map_err(broken)?;
+    let log = seen.log(repository).await?;
     let now = refs::guarded(repository.refs(), &guard).await.map_err(broken)?;
     let before = Guard::of_patterns(&begun.protected).ok_or_else(Failure::unexpected)?;
     let was_protected = |name: &str| before.kind(name.as_bytes()) == RefKind::Protected;
-    let found = audit(&begun, &passed, &log, &records, &now, was_protected);
+    let found = audit(&begun, &passed, &log, &now, was_protected);
     let id = |at: Option<String>| at.and_then(|at| at.parse().ok());
     let moved = found.moved.into_iter();
     Ok(moved.map(|one| MovedRef { name: one.name, from: id(one.from), to: id(one.to) }).collect())
@@ -176,8 +183,9 @@ impl Watched {
         let shared = self.shared.get().and_then(Weak::upgrade).ok_or_else(ending)?;
         let team = shared.coordinator.team(&publication.team).ok_or_else(ending)?;
         let moved = report(&shared, &team).await.map_err(|failure| format!("{failure:?}"))?;
-        let mut targets = publication.versions.iter().map(|version| &version.target);
-        match targets.find(|target| moved.iter().any(|one| one.name == **target)) {
+        let targets = publication.versions.iter().map(|version| version.target.clone());
+        let mut refs = targets.chain([record_ref(&publication.manifest)]);
+        match refs.find(|target| moved.iter().any(|one| one.name == *target)) {
             Some(target) => Err(format!("{target} moved without the server, and waits for a person")),
             None => Ok(()),
         }

@@ -12,16 +12,19 @@ use super::operator::{OperatorFault, find_team, repository_path, with_home};
 use super::pin;
 use super::shared::Shared;
 use super::target;
-use crate::artifact;
-use crate::coordinator::{Coordinator, TeamHandle};
+use crate::artifact::repository::Repository;
+use crate::artifact::{self, publishing};
+use crate::coordinator::{Coordinator, Publication, TeamHandle, publication};
 use crate::door::ledger::{Logged, LoggedMove, Passed};
 use crate::door::{Grant, Guard, Move, RefKind, held, judge, refs};
 use crate::home::Home;
 use crate::protocol::charter::Charter;
+use crate::protocol::escalation::record_ref;
 use crate::protocol::name::{Digest, TeamName, shown};
 use crate::protocol::rejection::Violation;
 use crate::protocol::review::CircleState;
 use crate::protocol::{Answer, Command, Team};
+use crate::publish;
 use crate::wire::proto::door_service_server::DoorService;
 use crate::wire::status_code::status_with_reason;
 use crate::wire::{Arguments, command, proto, timestamp};
@@ -102,12 +105,11 @@ async fn check_push(
         return Ok(proto::CheckPushResponse { sequence, ..Default::default() });
     }
     if let Some(passed) = past_the_door(&shared, &team, &guard, &moves, &unmet).await? {
-        for (index, _) in &unmet {
-            let one = &moves[*index];
-            let (shared, team, to) = (shared.clone(), team.clone(), one.to.clone());
-            let name = String::from_utf8_lossy(&one.name).into_owned();
-            tokio::spawn(async move { target::once_moved(&shared, &team, &name, &to).await });
-        }
+        let let_in = unmet.iter().map(|(index, _)| &moves[*index]);
+        let name = |one: &Move| String::from_utf8_lossy(&one.name).into_owned();
+        let let_in: Vec<_> = let_in.map(|one| (name(one), one.to.clone())).collect();
+        let (shared, team) = (shared.clone(), team.clone());
+        tokio::spawn(async move { target::once_moved(&shared, &team, &let_in).await });
         return Ok(proto::CheckPushResponse { sequence, refused: Vec::new(), passed });
     }
     for (index, violation) in &unmet {
@@ -212,15 +214,19 @@ impl Guarded {
     pub fn told(told: proto::DescribeDoorResponse) -> Option<Self> {
         let repository = PathBuf::from(std::ffi::OsString::from_vec(told.repository.to_vec()));
         let some = |id: String| (!id.is_empty()).then_some(id);
-        let moves = told.moves.into_iter().map(|one| LoggedMove {
+        let told_move = |one: proto::LoggedMove| LoggedMove {
             sequence: one.sequence,
             name: one.name,
             from: some(one.from),
             to: some(one.to),
             decided: one.decided,
-        });
-        let manifests = told.manifests.into_iter().collect();
-        let log = Logged { kept: told.kept.into_iter().collect(), moves: moves.collect(), manifests };
+        };
+        let log = Logged {
+            kept: told.kept.into_iter().collect(),
+            moves: told.moves.into_iter().map(told_move).collect(),
+            manifests: told.manifests.into_iter().collect(),
+            recorded: told.recorded.into_iter().map(told_move).collect(),
+        };
         Some(Self { team: told.team.parse().ok()?, repository, protected: told.protected, log })
     }
 }
@@ -228,19 +234,47 @@ impl Guarded {
 /// The guarded repository of a team, in a home that no server serves.
 pub async fn guarded(home: &Home, team: Option<&TeamName>) -> Result<Guarded, OperatorFault> {
     let (team, here) = (team.cloned(), home.clone());
-    with_home(home, |coordinator| async move { Ok(guarded_with(&coordinator, &here, team.as_ref())?.0) })
-        .await
+    let look = |coordinator| async move {
+        let found = find_guarded(&coordinator, &here, team.as_ref())?;
+        let log = match found.seen.settled() {
+            Some(log) => log,
+            None => {
+                // Nothing is written to it: records are merged again at desks that are thrown away.
+                let unusable = |source: artifact::Failure| OperatorFault::Repository {
+                    team: found.team.clone(),
+                    path: found.repository.clone(),
+                    source,
+                };
+                let desk = tempfile::tempdir().map_err(artifact::Fault::io(&std::env::temp_dir()));
+                let desk = desk.map_err(|fault| unusable(fault.into()))?;
+                let repository = Repository::open(&found.repository, desk.path()).await.map_err(unusable)?;
+                found.seen.log(&repository).await.map_err(unusable)?
+            }
+        };
+        let Found { team, repository, protected, .. } = found;
+        Ok(Guarded { team, repository, protected, log })
+    };
+    with_home(home, look).await
 }
 
-fn guarded_with(
+/// A guarded repository, before anybody looked into it.
+struct Found {
+    team: TeamName,
+    repository: PathBuf,
+    protected: Vec<String>,
+    seen: Seen,
+    sequence: u64,
+}
+
+fn find_guarded(
     coordinator: &Coordinator,
     home: &Home,
     team: Option<&TeamName>,
-) -> Result<(Guarded, u64), OperatorFault> {
+) -> Result<Found, OperatorFault> {
     let handle = find_team(coordinator, team)?;
     let name = handle.name().clone();
-    let look = |team: &Team| (team.adopted().map(|one| one.charter.clone()), logged(team), team.seq().0);
-    let (charter, log, seq): (Option<Charter>, _, _) = handle.peek(look);
+    let look = |team: &Team| (team.adopted().map(|one| one.charter.clone()), Seen::of(team), team.seq().0);
+    let (charter, seen, sequence): (Option<Charter>, _, _) = handle.peek(look);
     let no_repository = || OperatorFault::NoRepository { team: name.clone() };
     let charter = charter.ok_or_else(no_repository)?;
     let path = repository_path(home, &charter)?.ok_or_else(no_repository)?;
@@ -250,13 +284,47 @@ fn guarded_with(
         source: artifact::Fault::Io { path: path.clone(), source }.into(),
     })?;
     let protected = charter.repository.map(|repository| repository.protected).unwrap_or_default();
-    Ok((Guarded { team: name, repository, protected, log }, seq))
+    Ok(Found { team: name, repository, protected, seen, sequence })
 }
 
-/// Where the log says that guarded refs belong.
-pub(super) fn logged(team: &Team) -> Logged {
-    let kept = pin::owed(team).iter().map(|pin| (pin.reference(), pin.commit.to_string())).collect();
-    Logged::of(team, kept)
+/// Where the log says that guarded refs belong, and what is being published.
+pub(super) struct Seen {
+    log: Logged,
+    publishing: Vec<Publication>,
+}
+
+impl Seen {
+    pub(super) fn of(team: &Team) -> Self {
+        let kept = pin::owed(team).iter().map(|pin| (pin.reference(), pin.commit.to_string())).collect();
+        let complete = team.review().circles().filter(|circle| circle.state == CircleState::Complete);
+        let publishing = complete.filter_map(|circle| {
+            let completed = circle.completed.as_ref()?;
+            publication(team, &circle.name, &completed.manifest)
+        });
+        Self { log: Logged::of(team, kept), publishing: publishing.collect() }
+    }
+
+    /// What the log says, where no record can say more.
+    fn settled(&self) -> Option<Logged> {
+        self.publishing.is_empty().then(|| self.log.clone())
+    }
+
+    /// What the log says, and those of the repository's records that say what the server would have done: a server
+    /// that dies between a move and its report leaves one. Another's is a ref that moved.
+    pub(super) async fn log(&self, repository: &Repository) -> artifact::Result<Logged> {
+        if let Some(log) = self.settled() {
+            return Ok(log);
+        }
+        let mut log = self.log.clone();
+        let records = publishing::records(repository.refs()).await?;
+        for publication in &self.publishing {
+            let Some(record) = records.get(&record_ref(&publication.manifest)) else { continue };
+            if publish::is_ours(repository, publication, record).await? {
+                log.record(record);
+            }
+        }
+        Ok(log)
+    }
 }
 
 async fn describe(
@@ -264,17 +332,20 @@ async fn describe(
     request: proto::DescribeDoorRequest,
 ) -> Result<proto::DescribeDoorResponse, Failure> {
     let team = named(&request.team)?;
-    let (guarded, sequence) = guarded_with(&shared.coordinator, &shared.home, team.as_ref())?;
+    let found = find_guarded(&shared.coordinator, &shared.home, team.as_ref())?;
+    let artifacts = shared.artifacts(&found.team).ok_or_else(beginning)?;
+    let log = found.seen.log(artifacts.repository()?).await?;
     // Whoever looks now has the server look, too.
     shared.audit.notify_one();
     Ok(proto::DescribeDoorResponse {
-        sequence,
-        team: guarded.team.to_string(),
-        repository: guarded.repository.into_os_string().into_vec().into(),
-        protected: guarded.protected,
-        kept: guarded.log.kept.into_iter().collect(),
-        moves: guarded.log.moves.into_iter().map(logged_move).collect(),
-        manifests: guarded.log.manifests.into_iter().collect(),
+        sequence: found.sequence,
+        team: found.team.to_string(),
+        repository: found.repository.into_os_string().into_vec().into(),
+        protected: found.protected,
+        kept: log.kept.into_iter().collect(),
+        moves: log.moves.into_iter().map(logged_move).collect(),
+        manifests: log.manifests.into_iter().collect(),
+        recorded: log.recorded.into_iter().map(logged_move).collect(),
     })
 }
 

@@ -242,7 +242,12 @@ pub async fn issue_token(
     keep: bool,
 ) -> Result<(TeamName, Token), OperatorFault> {
     let coordinator = open(home, Arc::new(SystemClock::after(home.read_alive())))?;
-    let issued = issue_token_with(&coordinator, team, member, keep).await;
+    let issued = async {
+        let (team, holder) = holder(&coordinator, team, member)?;
+        let token = coordinator.issue_token(&team, &holder, keep).await?;
+        Ok((team, token))
+    }
+    .await;
     coordinator.shutdown().await;
     issued
 }
@@ -255,7 +260,11 @@ pub async fn revoke_tokens(
     member: &MemberName,
 ) -> Result<usize, OperatorFault> {
     let coordinator = open(home, Arc::new(SystemClock::after(home.read_alive())))?;
-    let revoked = revoke_tokens_with(&coordinator, team, member).await;
+    let revoked = async {
+        let (team, holder) = holder(&coordinator, team, member)?;
+        Ok(coordinator.revoke_tokens(&team, &holder).await?)
+    }
+    .await;
     coordinator.shutdown().await;
     revoked
 }
@@ -360,26 +369,6 @@ pub(super) async fn add_team_with(
     Ok((AddedTeam { team, tokens }, artifacts))
 }
 
-pub(super) async fn issue_token_with(
-    coordinator: &Coordinator,
-    team: Option<&TeamName>,
-    member: &MemberName,
-    keep: bool,
-) -> Result<(TeamName, Token), OperatorFault> {
-    let (team, member) = whose(coordinator, team, member)?;
-    let token = coordinator.issue_token(&team, &member, keep).await?;
-    Ok((team, token))
-}
-
-pub(super) async fn revoke_tokens_with(
-    coordinator: &Coordinator,
-    team: Option<&TeamName>,
-    member: &MemberName,
-) -> Result<usize, OperatorFault> {
-    let (team, member) = whose(coordinator, team, member)?;
-    Ok(coordinator.revoke_tokens(&team, &member).await?)
-}
-
 /// The team that is meant; it may be left out where there is one.
 pub(super) fn find_team(
     coordinator: &Coordinator,
@@ -404,9 +393,9 @@ pub(super) fn find_team(
     }
 }
 
-/// Whose token a member's command asks for. `ci` is nobody's but a forge's, unless the charter has such a member:
+/// Whose token it is that is asked for. `ci` is nobody's but a forge's, unless the charter has such a member:
 /// its token may ask whether a circle holds a commit, and nothing else.
-fn whose(
+pub(super) fn holder(
     coordinator: &Coordinator,
     team: Option<&TeamName>,
     member: &MemberName,

@@ -152,7 +152,7 @@ async fn show(call: Call, request: proto::ShowRequest) -> Result<proto::ShowResp
     let (found, seq) = call.team.read(look).await?;
     let (mut version, shown, read_before) = found.ok_or_else(Failure::unexpected)?;
     if let Some(target) = version.target.as_mut().filter(|target| target.commit.is_empty()) {
-        let at = artifacts.repository()?.target(&target.name).await?;
+        let at = artifacts.repository()?.tip(&target.name).await?;
         target.commit = at.map(|commit| commit.to_string()).unwrap_or_default();
     }
     Ok(proto::ShowResponse {
@@ -225,7 +225,7 @@ async fn on_target(
     });
     let Some(name) = name.filter(|_| reading.artifact.kind == ArtifactKind::Commit) else { return Ok(None) };
     let repository = artifacts.repository()?;
-    let tip = repository.target(&name).await?;
+    let tip = repository.tip(&name).await?;
     let (reference, commit) = (reading.reference.clone(), reading.artifact.digest.clone());
     let version = Compared { reference, commit, earlier: Vec::new() };
     let diff = repository.diff_on_target(tip.as_ref(), &version, DIFF_BYTES_MAX).await?;

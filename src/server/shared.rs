@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, Notify, Semaphore};
 
-use super::place::Places;
 use crate::artifact::{Artifacts, TeamArtifacts};
 use crate::coordinator::Coordinator;
+use crate::coordinator::place::Places;
 use crate::door::Grants;
 use crate::home::Home;
 use crate::page::link::Links;

@@ -6,7 +6,10 @@ use std::time::Duration;
 use super::answer::Failure;
 use super::call::NEVER_CLOSED;
 use super::shared::Shared;
+use crate::artifact::repository::Repository;
+use crate::artifact::target::Answers;
 use crate::coordinator::TeamHandle;
+use crate::door::is_nothing;
 use crate::protocol::name::{Actor, CircleName, Digest, ProposalName};
 use crate::protocol::review::{Circle, Comparison};
 use crate::protocol::{Command, Team};
@@ -39,53 +42,108 @@ impl Scope {
     }
 }
 
-/// Asks git, and has the core told what it doesn't know.
+/// Asks git, and has the core told what it doesn't know. What git can't say of some of it keeps nobody from the rest.
+///
+/// # Errors
+/// The first of what it couldn't say; each is logged.
 pub(super) async fn compare(shared: &Shared, team: &TeamHandle, scope: &Scope) -> Result<(), Failure> {
     let Some(artifacts) = shared.artifacts(team.name()) else { return Ok(()) };
     let Ok(repository) = artifacts.repository() else { return Ok(()) };
     // One after the other: what was asked first is told first.
     let mut known = repository.compared().lock().await;
     let asked = team.peek(|team| scope.comparisons(team));
+    let mut failed = None;
     for comparison in asked {
-        let tip = {
+        let about = subject(&comparison);
+        if let Err(failure) = compare_one(shared, team, repository, &mut known, comparison).await {
+            tracing::warn!(team = %team.name(), about, ?failure, "git can't say how work stands to its target");
+            failed.get_or_insert(failure);
+        }
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+async fn compare_one(
+    shared: &Shared,
+    team: &TeamHandle,
+    repository: &Repository,
+    known: &mut Answers,
+    comparison: Comparison,
+) -> Result<(), Failure> {
+    let tip = {
+        let _turn = shared.looks.acquire().await.expect(NEVER_CLOSED);
+        repository.tip(&comparison.target).await?
+    };
+    let reports = match known.get(&comparison, tip.as_ref()) {
+        Some(reports) => reports,
+        None => {
             let _turn = shared.looks.acquire().await.expect(NEVER_CLOSED);
-            repository.target(&comparison.target).await?
-        };
-        let reports = match known.get(&comparison, tip.as_ref()) {
-            Some(reports) => reports,
-            None => {
-                let _turn = shared.looks.acquire().await.expect(NEVER_CLOSED);
-                let reports = repository.compare(&comparison, tip.as_ref()).await?;
-                known.keep(comparison, tip, reports.clone());
-                reports
-            }
-        };
-        for report in reports {
-            if team.peek(|team| team.review().is_news(&report)) {
-                team.submit(Actor::Server, Command::ReportTarget(Box::new(report)), None).await?;
-            }
+            let reports = repository.compare(&comparison, tip.as_ref()).await?;
+            known.keep(comparison, tip, reports.clone());
+            reports
+        }
+    };
+    for report in reports {
+        if team.peek(|team| team.review().is_news(&report)) {
+            team.submit(Actor::Server, Command::ReportTarget(Box::new(report)), None).await?;
         }
     }
     Ok(())
 }
 
-/// The same where nobody waits for it: what can't be asked now is asked again before anybody confirms.
-pub(super) async fn catch_up(shared: &Shared, team: &TeamHandle, scope: &Scope) {
-    if let Err(failure) = compare(shared, team, scope).await {
-        let status = failure.into_status(shared.now(), 0);
-        tracing::warn!(team = %team.name(), %status, "git can't say how open work stands to its target");
-    }
+/// What is compared, for a log.
+fn subject(comparison: &Comparison) -> String {
+    let versions: Vec<String> = comparison.versions.iter().map(|one| one.reference.to_string()).collect();
+    format!("{} and {}", versions.join(", "), comparison.target)
 }
 
-/// Once a ref has moved that was let past the door: a hook is asked before git moves it.
-pub(super) async fn once_moved(shared: &Shared, team: &TeamHandle, reference: &str, to: &str) {
+/// The same where nobody waits for it: what can't be asked now is asked again before anybody confirms.
+pub(super) async fn catch_up(shared: &Shared, team: &TeamHandle, scope: &Scope) {
+    // It is logged.
+    let _ = compare(shared, team, scope).await;
+}
+
+/// Once refs have moved that were let past the door: a hook is asked before git moves them. Each is told with where
+/// it is to be; zeros for nowhere.
+pub(super) async fn once_moved(shared: &Shared, team: &TeamHandle, moves: &[(String, String)]) {
     let Some(artifacts) = shared.artifacts(team.name()) else { return };
     let Ok(repository) = artifacts.repository() else { return };
+    let mut left: Vec<&(String, String)> = moves.iter().collect();
     for _ in 0..LOOKS {
-        match repository.target(reference).await {
-            Ok(at) if at.as_ref().map_or("", Digest::as_str) != to => tokio::time::sleep(PAUSE).await,
-            _ => break,
+        // One that isn't there yet says that git isn't done. Of one that can't be looked at nothing is known.
+        while let Some((name, to)) = left.last() {
+            match repository.tip(name).await {
+                Ok(at) if !is_at(at.as_ref(), to) => break,
+                _ => left.pop(),
+            };
         }
+        if left.is_empty() {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
     }
     catch_up(shared, team, &Scope::All).await;
+}
+
+fn is_at(at: Option<&Digest>, to: &str) -> bool {
+    at.map_or_else(|| is_nothing(to), |at| at.as_str() == to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_are_where_a_ref_that_is_gone_belongs() {
+        let zeros = "0".repeat(40);
+        let one = "1".repeat(40).parse::<Digest>().unwrap();
+        for (at, to, there) in [
+            (None, zeros.as_str(), true),
+            (None, one.as_str(), false),
+            (Some(&one), zeros.as_str(), false),
+            (Some(&one), one.as_str(), true),
+        ] {
+            assert_eq!(is_at(at, to), there, "{at:?} {to}");
+        }
+    }
 }

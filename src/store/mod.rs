@@ -203,6 +203,8 @@ pub struct Credential {
     pub issued_at: Time,
     /// Until when, once it was revoked.
     pub revoked_at: Option<Time>,
+    /// Whether a room page has it.
+    pub of_page: bool,
 }
 
 /// The one who appends. Lives on one thread.

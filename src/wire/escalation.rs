@@ -39,7 +39,7 @@ pub fn escalation(team: &Team, judge: &dyn Judge, now: Time, escalation: &Escala
                 ..Default::default()
             })
             .collect(),
-        decisions: super::texts(opened.cause.decisions()),
+        decisions: super::texts(opened.decisions()),
         decision: closed.and_then(|closed| closed.decision).map(|made| made.to_string()).unwrap_or_default(),
         answered_by: closed
             .and_then(|closed| closed.by.as_ref())

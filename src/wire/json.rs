@@ -603,6 +603,121 @@ pub fn event(event: &proto::Event) -> Value {
     })
 }
 
+/// Ends an answer: how many bytes of which text were stored, where that is told, and what it reflects.
+fn ending(mut out: Value, stored: Option<Value>, sequence: u64) -> Value {
+    if let Some(stored) = stored {
+        out["stored"] = stored;
+    }
+    out["sequence"] = sequence.into();
+    out
+}
+
+/// What Approve answers.
+pub fn approved(answer: &proto::ApproveResponse, stored: Option<Value>) -> Value {
+    let out = json!({
+        "ref": answer.reference,
+        "woke": woke(&answer.woke),
+        "called_out": answer.called_out,
+    });
+    ending(out, stored, answer.sequence)
+}
+
+/// What Object answers.
+pub fn objected(answer: &proto::ObjectResponse, stored: Option<Value>) -> Value {
+    let out = json!({
+        "objection": answer.objection,
+        "ref": answer.reference,
+        "woke": woke(&answer.woke),
+        "called_out": answer.called_out,
+    });
+    ending(out, stored, answer.sequence)
+}
+
+/// What Resolve answers.
+pub fn resolved(answer: &proto::ResolveResponse, stored: Option<Value>) -> Value {
+    ending(json!({ "objection": answer.objection, "woke": woke(&answer.woke) }), stored, answer.sequence)
+}
+
+/// What Confirm answers.
+pub fn confirmed(answer: &proto::ConfirmResponse) -> Value {
+    let out = json!({
+        "circle": answer.circle,
+        "complete": answer.complete,
+        "waiting_for": answer.waiting_for,
+        "woke": woke(&answer.woke),
+    });
+    ending(out, None, answer.sequence)
+}
+
+/// What Objections answers.
+pub fn objections(proposal: &str, answer: &proto::ObjectionsResponse) -> Value {
+    let out = json!({
+        "proposal": proposal,
+        "version": answer.version,
+        "objections": answer.objections.iter().map(objection).collect::<Value>(),
+    });
+    ending(out, None, answer.sequence)
+}
+
+/// Adds to a version what it was compared with, and how it differs.
+pub fn compared(mut version: Value, diff: &proto::DiffResponse) -> Value {
+    version["from"] = diff.from.into();
+    version["on"] = or_null(&diff.target);
+    version["diff"] = diff.text.as_str().into();
+    version["truncated"] = diff.truncated.into();
+    version
+}
+
+/// What Escalate answers, with the escalation itself.
+pub fn escalated(answer: &proto::EscalateResponse, escalations: &Value, stored: Option<Value>) -> Value {
+    let out = json!({
+        "escalation": answer.escalation,
+        "escalations": escalations,
+        "woke": woke(&answer.woke),
+    });
+    ending(out, stored, answer.sequence)
+}
+
+/// What AnswerEscalation answers to that decision, with the escalation itself.
+pub fn answered(
+    answer: &proto::AnswerEscalationResponse,
+    decision: &str,
+    escalations: &Value,
+    stored: Option<Value>,
+) -> Value {
+    let out = json!({
+        "escalation": answer.escalation,
+        "escalations": escalations,
+        "decision": decision,
+        "woke": woke(&answer.woke),
+    });
+    ending(out, stored, answer.sequence)
+}
+
+/// What Say answers.
+pub fn said(answer: &proto::SayResponse, stored: Option<Value>) -> Value {
+    let out = json!({
+        "message": answer.message,
+        "mentions": answer.mentions,
+        "woke": woke(&answer.woke),
+        "chain": { "root": answer.root, "length": answer.length, "ended": answer.ended },
+        "escalation": or_null(&answer.escalation),
+        "called_out": answer.called_out,
+    });
+    ending(out, stored, answer.sequence)
+}
+
+/// What JudgeClaim answers.
+pub fn judged(answer: &proto::JudgeClaimResponse, stored: Option<Value>) -> Value {
+    let out = json!({
+        "message": answer.message,
+        "verdict": verdict(answer.verdict()),
+        "woke": woke(&answer.woke),
+        "called_out": answer.called_out,
+    });
+    ending(out, stored, answer.sequence)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,6 +9,7 @@ pub mod command;
 pub mod escalation;
 pub mod json;
 pub mod listen;
+pub mod minutes;
 pub mod request;
 pub mod requirement;
 pub mod room;

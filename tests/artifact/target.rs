@@ -21,7 +21,7 @@ async fn said(yard: &Yard, tip: &Digest, versions: Vec<Compared>, forward_only: 
     let comparison = Comparison { target: MAIN.to_owned(), forward_only, versions };
     yard.set_ref(MAIN, tip);
     let repository = yard.open().await;
-    assert_eq!(repository.target(MAIN).await.unwrap().as_ref(), Some(tip));
+    assert_eq!(repository.tip(MAIN).await.unwrap().as_ref(), Some(tip));
     repository.compare(&comparison, Some(tip)).await.unwrap()
 }
 
@@ -211,15 +211,39 @@ async fn a_target_that_does_not_exist_yet_has_nothing_to_take_back() {
         Comparison { target: target.to_owned(), forward_only: false, versions }
     };
     let repository = yard.open().await;
-    assert_eq!(repository.target("refs/heads/none").await.unwrap(), None);
+    assert_eq!(repository.tip("refs/heads/none").await.unwrap(), None);
     let reports = repository.compare(&comparison("refs/heads/none"), None).await.unwrap();
     assert!(reports[0].says_nothing() && reports[0].commit.is_none());
     for hostile in ["main", "HEAD", "-x", "--all", "refs/heads/a..b", "refs/heads/a^", "refs/heads/a\nb"] {
-        let refused = repository.target(hostile).await.unwrap_err();
+        let refused = repository.tip(hostile).await.unwrap_err();
         assert!(matches!(refused, Failure::Refused(Refused::RefName { .. })), "{hostile}");
     }
     for inert in ["refs/heads/$(id)", "refs/heads/;id", "refs/heads/-x", "refs/heads/\u{202e}x"] {
         yard.set_ref(inert, &one);
-        assert_eq!(repository.target(inert).await.unwrap().as_ref(), Some(&one), "{inert}");
+        assert_eq!(repository.tip(inert).await.unwrap().as_ref(), Some(&one), "{inert}");
     }
+}
+
+#[tokio::test]
+async fn a_version_that_shares_many_beginnings_with_its_target_is_compared_all_the_same() {
+    let yard = Yard::new();
+    let root = yard.commit(&[(b"a", MODE, b"1\n")], &[]);
+    let name = |n: usize| format!("f{n:02}").into_bytes();
+    let names: Vec<Vec<u8>> = (0..20).map(name).collect();
+    let begun: Vec<Digest> = names
+        .iter()
+        .map(|name| yard.commit(&[(b"a", MODE, b"1\n"), (name.as_slice(), MODE, b"1\n")], &[&root]))
+        .collect();
+    let parents: Vec<&Digest> = begun.iter().collect();
+    let all = |content: &'static [u8]| -> Vec<TreeFile<'_>> {
+        let files = names.iter().map(|name| (name.as_slice(), MODE, b"1\n".as_slice()));
+        std::iter::once((b"a".as_slice(), MODE, content)).chain(files).collect()
+    };
+    let tip = yard.commit(&all(b"1\n"), &parents);
+    let mine = yard.commit(&all(b"2\n"), &parents);
+    let report = said(&yard, &tip, vec![compared("parser@2", &mine, &[])], false).await.remove(0);
+    assert!(report.says_nothing(), "{report:?}");
+    // Whoever offers one now is told.
+    let refused = yard.open().await.facts(&mine, MAIN).await.unwrap_err();
+    assert!(matches!(refused, Failure::Refused(Refused::TooLarge { .. })), "{refused}");
 }

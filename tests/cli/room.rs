@@ -42,9 +42,21 @@ fn hostile_words_have_no_effect_on_a_terminal() {
     place.run_with(HOSTILE.as_bytes(), &["--as", "app", "say", "--claim", "--text-file", "-"]).done();
     place.run(&["--as", "sec", "verdict", "m1", "refuted", HOSTILE]).done();
     place.run(&["--as", "app", "escalate", "parser", HOSTILE]).done();
-    for command in
-        ["transcript", "minutes implement", "brief", "brief --paste", "status", "--json transcript"]
-    {
+    let question = format!("@arch {HOSTILE}");
+    place.run_with(question.as_bytes(), &["--as", "app", "say", "--text-file", "-"]).done();
+    place.write("event.json", "{}");
+    for command in [
+        "listen",
+        "roster",
+        "transcript",
+        "minutes implement",
+        "brief",
+        "brief --paste",
+        "status",
+        "--json transcript",
+        "hook claude-code session-start < event.json",
+        "hook claude-code stop < event.json",
+    ] {
         // A terminal of its own, so that the program sees one.
         let mut script = Command::new("script");
         script.args(["-qec", &format!("{PROGRAM} --as arch {command}"), "/dev/null"]);
@@ -60,7 +72,7 @@ fn hostile_words_have_no_effect_on_a_terminal() {
     let shown = place.run(&["--as", "arch", "transcript"]).done().out;
     let escapes =
         r"a\u{1b}[2J\u{1b}]52;c;ZXZpbA==\u{7}\u{1b}]0;evil\u{7}\u{9b}31m\u{202e}\u{200b}\u{e0041}\u{d}";
-    assert_eq!(shown.matches(escapes).count(), 3, "{shown}");
+    assert_eq!(shown.matches(escapes).count(), 4, "{shown}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ const OLDEST: (&str, &str) = (include_str!("../golden/form-1.sql"), include_str!
 const HEAD: (i64, &str) = (8, "ae8c9fd2f4e190fa8591c73ee6403fd5b9833e9d0faee7db76de389a09c676b9");
 
 /// The form that this version writes.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 fn oldest() -> Place {
     let place = Place::empty();
@@ -71,6 +71,14 @@ fn the_oldest_form_is_brought_to_this_version_with_every_row_as_it_was() {
     assert_eq!(chain, HEAD.1);
     assert_verifies(&place);
     goes_on(&place);
+}
+
+#[test]
+fn the_oldest_form_is_proved_and_copied_before_it_is_brought_to_this_version() {
+    let place = oldest();
+    place.run(&["verify"]).done();
+    place.run(&["backup", "copy"]).done();
+    assert_eq!(form(&place), 1);
 }
 
 #[test]

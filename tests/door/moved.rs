@@ -4,19 +4,25 @@ use super::place::text;
 use super::shop::Shop;
 
 /// The id of the open escalation about a moved main.
-fn told(shop: &Shop) -> String {
+pub fn told(shop: &Shop) -> String {
+    let (id, decisions) = told_of(shop, "refs/heads/main");
+    assert_eq!(decisions, serde_json::json!(["put-back", "accept-move"]));
+    id
+}
+
+/// The id of the open escalation about that ref, and the decisions that answer it.
+pub fn told_of(shop: &Shop, name: &str) -> (String, serde_json::Value) {
     shop.until("a moved ref is before dana", || {
         // Whoever looks has the server look.
         shop.moved();
         let status = shop.by("dana", &["status"]).done().json();
         let mut open = status["escalations"].as_array().unwrap().iter();
-        let found = open.find(|one| one["cause"] == "moved-ref" && one["subject"] == "refs/heads/main")?;
-        assert_eq!(found["decisions"], serde_json::json!(["put-back", "accept-move"]));
-        Some(text(&found["id"]))
+        let found = open.find(|one| one["cause"] == "moved-ref" && one["subject"] == name)?;
+        Some((text(&found["id"]), found["decisions"].clone()))
     })
 }
 
-fn behind_the_door(shop: &Shop) -> (String, String) {
+pub fn behind_the_door(shop: &Shop) -> (String, String) {
     let before = shop.at("refs/heads/main");
     shop.place.commit("bee", "src/evil.rs", "fn evil() {}\n");
     let head = shop.place.git("bee", &["rev-parse", "HEAD"]);
@@ -25,7 +31,7 @@ fn behind_the_door(shop: &Shop) -> (String, String) {
     (before, head)
 }
 
-fn answer(shop: &Shop, id: &str, decision: &str) {
+pub fn answer(shop: &Shop, id: &str, decision: &str) {
     let args = ["escalations", "answer", id, "--decide", decision, "--reason", "we looked"];
     shop.by("dana", &args).done();
 }

@@ -128,7 +128,9 @@ fn a_check_sees_the_merged_tree_and_nothing_but_an_exit_of_zero_is_a_pass() {
     assert!(output.contains("looking\n") && output.contains("both are there\n"), "{output}");
     let told = shop.place.run_in("app", &["--as", "sec", "explain", "implement"]).done().out;
     assert!(
-        told.contains("It could not be published: the check") && told.contains("    both are there\n"),
+        told.contains("It could not be published:\n----- begin why -----")
+            && told.contains("----- begin output -----")
+            && told.contains("\nboth are there\n----- end output -----"),
         "{told}"
     );
     let told = shop.place.run_in("app", &["--as", "sec", "status"]).done().out;

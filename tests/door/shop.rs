@@ -46,13 +46,26 @@ reviews = [
 impl Shop {
     /// With a door, and no server.
     pub fn unserved(publish: &str, confirm: &str) -> Self {
+        Self::shut(&charter(publish, confirm), |place| {
+            place.git(".", &["clone", "-q", "atlas.git", "bee"]);
+        })
+    }
+
+    /// With a charter and clones of one's own beside the first.
+    pub fn of(charter: &str, clones: impl FnOnce(&Place)) -> Self {
+        let mut shop = Self::shut(charter, clones);
+        shop.place.serve();
+        shop
+    }
+
+    fn shut(charter: &str, clones: impl FnOnce(&Place)) -> Self {
         let place = Place::empty();
         place.git(".", &["init", "-q", "--bare", "-b", "main", "atlas.git"]);
         place.git(".", &["clone", "-q", "atlas.git", "app"]);
         place.commit("app", "README.md", "# Atlas\n");
         place.git("app", &["push", "-q", "origin", "HEAD:refs/heads/main"]);
-        place.git(".", &["clone", "-q", "atlas.git", "bee"]);
-        place.write("charter.toml", charter(publish, confirm));
+        clones(&place);
+        place.write("charter.toml", charter);
         place.run(&["init", "--charter", "charter.toml"]).done();
         place.run(&["door", "install"]).done();
         Self { place }

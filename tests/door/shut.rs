@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use super::guarded::{Guarded, kill};
+use super::hook::executable;
 use super::place::Ran;
 
 /// What the hook may take, and what a busy machine adds to it.
@@ -56,6 +57,36 @@ fn a_hook_that_is_killed_let_nothing_in() {
     guarded.signal("-CONT");
     assert_eq!(guarded.at("refs/heads/free"), guarded.id("HEAD~1"));
     guarded.push(&["HEAD:refs/heads/free"]).done();
+}
+
+#[test]
+fn a_server_that_is_killed_between_its_yes_and_the_refs_knows_afterwards_what_it_let_in() {
+    let mut guarded = Guarded::bare();
+    // The hook from before runs once the server has said yes, and git moves the refs once it has ended.
+    let between = "#!/bin/sh\ntouch asked\nuntil [ -e go ]; do sleep 0.01; done\n";
+    executable(&guarded, "atlas.git/hooks/pre-receive", between);
+    guarded.place.run(&["door", "install"]).done();
+    guarded.place.serve();
+    let glass = ["--ref", "refs/heads/main", "--reason", "the build is broken"];
+    guarded.place.run(&[&["--as", "dana", "door", "break-glass"], &glass[..]].concat()).done();
+    let mut push = guarded.git_command(&["push", "origin", "HEAD:refs/heads/main", "HEAD:refs/heads/free"]);
+    let pushing = push.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let asked = guarded.place.path("atlas.git/asked");
+    let began = Instant::now();
+    while !asked.exists() {
+        assert!(began.elapsed() < SHUT_TIME_MAX, "the hook from before does not run");
+        std::thread::yield_now();
+    }
+    guarded.place.kill_server();
+    guarded.place.write("atlas.git/go", "");
+    let pushed = Ran::of(&pushing.wait_with_output().unwrap());
+    assert_eq!(pushed.exit, 0, "{pushed:?}");
+    let head = guarded.id("HEAD");
+    assert_eq!((guarded.at("refs/heads/main"), guarded.at("refs/heads/free")), (head.clone(), head));
+    guarded.place.serve();
+    assert_eq!(guarded.moved(), [""; 0], "it is written down before it is said");
+    guarded.place.commit("app", "src/more.rs", "fn more() {}\n");
+    guarded.refused(&["HEAD:refs/heads/main"]);
 }
 
 /// A push to a ref that is nobody's, which waits for the server.

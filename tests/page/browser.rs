@@ -1,6 +1,7 @@
 //! One browser, driven by WebDriver.
 
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
 use countersign::server::{Options, PageAddr};
@@ -34,7 +35,7 @@ impl Room {
         Self::of(&crate::site::charter("atlas")).await
     }
 
-    async fn start(&mut self, at: Option<std::net::SocketAddr>) {
+    async fn start(&mut self, at: Option<SocketAddr>) {
         let page = Some(PageAddr::At(at.unwrap_or_else(|| "127.0.0.1:0".parse().unwrap())));
         let options = Options { page, ..self.site.options() };
         self.site.running = Some(countersign::server::start(options).await.unwrap());
@@ -42,9 +43,31 @@ impl Room {
 
     /// Ends the server and starts it again, with the page where it was.
     pub async fn restart(&mut self) {
-        let at = self.site.running.as_ref().unwrap().page();
+        let at = self.down().await;
+        self.up(at).await;
+    }
+
+    /// Ends the server; where the page was.
+    pub async fn down(&mut self) -> SocketAddr {
+        let at = self.site.running.as_ref().unwrap().page().unwrap();
         self.site.stop().await;
-        self.start(at).await;
+        at
+    }
+
+    /// Starts it again, with the page there.
+    pub async fn up(&mut self, at: SocketAddr) {
+        self.start(Some(at)).await;
+    }
+
+    /// A person adopts another charter.
+    pub async fn adopt(&self, charter: &str) {
+        let adopted = proto::AdoptCharterRequest {
+            file: "charter.toml".to_owned(),
+            charter: charter.as_bytes().to_vec().into(),
+            reason: "the team grows".to_owned(),
+            ..Default::default()
+        };
+        self.site.member("dana").review.adopt_charter(adopted).await.unwrap();
     }
 
     /// The page's address: http://127.0.0.1:1234
@@ -82,21 +105,9 @@ pub struct Browser {
 
 impl Browser {
     pub async fn start() -> Self {
-        let missing = "chromedriver is needed: apt-get install -y chromium chromium-driver";
-        let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect(missing);
-        let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let port = lines.find_map(|line| {
-            let port = line.split("successfully on port ").nth(1)?;
-            port.trim_end_matches('.').parse::<u16>().ok()
-        });
-        let port = port.expect("chromedriver says on which port it is");
-        // Whatever else it says must not fill the pipe.
-        std::thread::spawn(move || lines.for_each(drop));
+        // It takes a port that is free in IPv4, and ends where that isn't free in IPv6.
+        let started = std::iter::repeat_with(drive).take(5).find_map(|(driver, port)| Some((driver, port?)));
+        let (driver, port) = started.expect("chromedriver says on which port it is");
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         let profile = tempfile::tempdir().unwrap();
@@ -186,6 +197,34 @@ impl Browser {
         self.until(&format!("document.querySelector('main').textContent.includes({text})")).await;
     }
 
+    /// Loads the page again.
+    pub async fn reload(&self) {
+        self.post("refresh", json!({})).await;
+    }
+
+    /// Opens one of the views.
+    pub async fn view(&self, hash: &str, shows: &str) {
+        self.run(&format!("location.hash = '{hash}'")).await;
+        self.sees(shows).await;
+    }
+
+    /// Waits until the page says that it is live.
+    pub async fn is_live(&self) {
+        self.until("document.getElementById('line').textContent === 'live'").await;
+    }
+
+    /// What an expression is of what the page shows now.
+    pub async fn value(&self, expression: &str) -> Value {
+        self.run(&format!("return {expression}")).await
+    }
+
+    /// Lets nothing through to these paths of the page, as a network that fails; none lets all through again.
+    pub async fn cut_off(&self, paths: &[&str]) {
+        let urls: Vec<String> = paths.iter().map(|path| format!("*{path}*")).collect();
+        self.devtools("Network.enable", json!({})).await;
+        self.devtools("Network.setBlockedURLs", json!({ "urls": urls })).await;
+    }
+
     /// Types; `\u{E007}` is Enter, as WebDriver numbers the keys.
     pub async fn keys(&self, text: &str) {
         let actions = text.chars().flat_map(|key| {
@@ -232,6 +271,24 @@ impl Browser {
         let taken = self.call(&format!("{}/screenshot", self.session), None).await;
         taken.as_str().unwrap().to_owned()
     }
+}
+
+/// A driver, and on which port it is.
+fn drive() -> (Child, Option<u16>) {
+    let mut driver = Command::new("chromedriver")
+        .arg("--port=0")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("chromedriver is needed: apt-get install -y chromium chromium-driver");
+    let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let port = lines.find_map(|line| {
+        let port = line.split("successfully on port ").nth(1)?;
+        port.trim_end_matches('.').parse::<u16>().ok()
+    });
+    // Whatever else it says must not fill the pipe.
+    std::thread::spawn(move || lines.for_each(drop));
+    (driver, port)
 }
 
 impl Drop for Browser {

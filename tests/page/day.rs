@@ -173,12 +173,12 @@ async fn all_of_it_is_done_without_a_mouse() {
     room.site.member("app").offer("fn parse() {}\n", 0, &[]).await;
     browser.enter(&room.link("dana").await).await;
     browser.sees("Do we ship?").await;
-    // To the escalation, into it, a reason, past the member, to the first decision.
+    // To the escalation, into it, a reason, past the members, to the first decision.
     browser.keys("j").await;
     browser.until("document.activeElement.matches('.escalation')").await;
     browser.keys(ENTER).await;
     browser.until("document.activeElement.matches('.escalation textarea')").await;
-    browser.keys(&format!("We do, go on.{TAB}{TAB}")).await;
+    browser.keys(&format!("We do, go on.{TAB}{TAB}{TAB}")).await;
     browser.until("document.activeElement.value === 'dismiss'").await;
     browser.keys(ENTER).await;
     browser.sees("No escalation is open.").await;

@@ -8,7 +8,11 @@ const MARKUP: &str = "<img src=x onerror=\"window.taken=1\"><script>window.taken
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_others_write_is_shown_and_never_obeyed() {
-    let room = Room::bundles().await;
+    // What a member is about is in the charter; whoever writes that is trusted with less than with markup.
+    let about = serde_json::Value::from(MARKUP).to_string();
+    let charter =
+        crate::site::charter("atlas").replace("[members.sec]", &format!("[members.sec]\nabout = {about}"));
+    let room = Room::of(&charter).await;
     let (mut app, mut sec) = (room.site.member("app"), room.site.member("sec"));
     let long = "W".repeat(3_000);
     let text = format!("{MARKUP}\u{202e}turned\u{202c}\u{1b}[31m\u{200b} {long}");
@@ -34,13 +38,17 @@ async fn what_others_write_is_shown_and_never_obeyed() {
         proto::EscalateRequest { subject: "parser".into(), text: text.clone(), ..Default::default() };
     sec.escalation.escalate(request).await.unwrap();
 
-    let said = proto::SayRequest { text: text.clone(), ..Default::default() };
+    let claim = proto::Evidence {
+        at: vec![format!("src/{MARKUP}\u{202e}.rs:1")],
+        ran: vec![proto::Run { command: text.clone(), exit: Some(1), output: Some(text.clone()) }],
+    };
+    let said = proto::SayRequest { text: text.clone(), claim: Some(claim), ..Default::default() };
     room.speaker("sec").say(said).await.unwrap();
 
     let browser = Browser::start().await;
     browser.size(375, 700).await;
     browser.enter(&room.link("dana").await).await;
-    for hash in ["#/now", "#/proposals", "#/proposals/parser", "#/room"] {
+    for hash in ["#/now", "#/proposals", "#/proposals/parser", "#/room", "#/roster", "#/charter"] {
         browser.run(&format!("location.hash = '{hash}'")).await;
         browser.sees("onerror").await;
         if hash == "#/proposals/parser" {
@@ -50,7 +58,9 @@ async fn what_others_write_is_shown_and_never_obeyed() {
         let (main, page) = ("document.querySelector('main')", "document.documentElement");
         let shown = browser.run(&format!("return {main}.textContent")).await;
         let shown = shown.as_str().unwrap();
-        assert!(shown.contains("\\u{202e}turned\\u{202c}\\u{1b}[31m\\u{200b}"), "{hash}");
+        if !["#/roster", "#/charter"].contains(&hash) {
+            assert!(shown.contains("\\u{202e}turned\\u{202c}\\u{1b}[31m\\u{200b}"), "{hash}");
+        }
         assert!(!shown.contains('\u{202e}') && !shown.contains('\u{1b}'), "{hash}");
         for wrong in [
             format!("{main}.querySelectorAll('img, script, iframe, a[href^=javascript]').length"),

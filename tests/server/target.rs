@@ -175,3 +175,52 @@ async fn each_file_is_shown_with_who_owns_it() {
     let pair = |path: &str, owner: &str| (path.to_owned(), owner.to_owned());
     assert_eq!(owners, [pair("free.txt", ""), pair("src/parser.rs", "app")]);
 }
+
+/// Two circles, each meant for a branch of its own.
+const EACH: &str = r#"
+[team]
+name = "atlas"
+[repository]
+path = "atlas.git"
+protected = ["refs/heads/main", "refs/heads/next"]
+[members.app]
+[members.sec]
+[members.dana]
+kind = "human"
+[[phases]]
+name = "implement"
+confirm = "each"
+deliverables = [
+    { name = "lexer", producer = "app", target = "refs/heads/next" },
+    { name = "parser", producer = "app" },
+]
+reviews = [{ reviewer = "sec", of = "app", lens = "security" }]
+"#;
+
+#[tokio::test]
+async fn what_git_cannot_say_of_one_circle_keeps_nobody_from_the_others() {
+    let mut site = Site::unserved();
+    let yard = Yard::init(&site.folder.path().join("atlas.git"));
+    site.add_team(EACH).await;
+    site.start().await;
+    let mut app = site.member("app");
+    for (name, file) in [("lexer", "src/lexer.rs"), ("parser", "src/parser.rs")] {
+        let commit = yard.staged(&[(file, "mine\n")], &yard.main(), APP);
+        let offered = proto::ProposeRequest { proposal: name.to_owned(), ..offering_commit(&commit, 0) };
+        app.review.propose(offered).await.unwrap();
+    }
+    // Git lets nobody do that to a branch; whoever may write its files does.
+    let blob = yard.git(&["rev-parse", "refs/heads/main:README.md"]);
+    std::fs::write(yard.path.join("refs/heads/next"), format!("{blob}\n")).unwrap();
+    yard.land(&[("src/parser.rs", "theirs\n")]);
+    site.restart().await;
+    let mut app = site.member("app");
+    assert_eq!((told(&mut app).await, owed(&mut app).await.len()), (1, 1), "parser is told of");
+    let circles = app.status().await.circles;
+    let confirmed = async |app: &mut Member, name: &str| {
+        let circle = circles.iter().find(|circle| circle.name == name).unwrap();
+        refused(app.confirm(&circle.reference).await).0
+    };
+    assert_eq!(confirmed(&mut app, "parser").await, "CONFIRM_BLOCKED");
+    assert_ne!(confirmed(&mut app, "lexer").await, "CONFIRM_BLOCKED", "git can't say, so nobody confirms");
+}

@@ -10,7 +10,7 @@ use countersign::protocol::escalation::{
 };
 use countersign::protocol::name::{
     Actor, CircleRef, Digest, DigestPrefix, EscalationId, MemberName, MessageId, ObjectionId, ProposalName,
-    Subject, VersionRef,
+    Seq, Subject, VersionRef,
 };
 use countersign::protocol::review::{
     self, Circle, CircleState, NamedPlace, Proposal, PublishFailure, Run, TargetMoved, Undone, Version,
@@ -316,7 +316,9 @@ impl World<'_> {
         let to = Digest::of_bytes([if self.dice.percent(50) { 1 } else { 2 }; 32]);
         let moved = MovedRef { name: "refs/heads/main".to_owned(), from: None, to: Some(to) };
         let moved = if self.dice.percent(60) { vec![moved] } else { Vec::new() };
-        self.perform(&Actor::Server, &Command::ReportMoved(ReportMoved { moved })).map(drop)
+        // It takes a while: the log has gone on meanwhile.
+        let seen = Seq(self.team.seq().0.saturating_sub(self.dice.below(12) as u64));
+        self.perform(&Actor::Server, &Command::ReportMoved(ReportMoved { moved, seen })).map(drop)
     }
 
     /// The server looks who hears: some were silent for a while, of some it doesn't know.

@@ -634,7 +634,8 @@ impl History {
                 Fact::Escalated(event)
                     if open.contains(&event.id.as_str())
                         && within(event)
-                        && !["stall", "overdue", "recovery"].contains(&event.cause.as_str()) =>
+                        && !["stall", "overdue", "recovery", "member-deaf"]
+                            .contains(&event.cause.as_str()) =>
                 {
                     Some(event.cause.clone())
                 }

@@ -28,7 +28,8 @@ fn fill(folder: &Path) -> (impl Writer + use<>, SqliteReader) {
         writer.add_team(team, Time(1)).unwrap();
         let hash = Digest::of_bytes([number; 32]);
         let (member, issued_at) = ("app".parse().unwrap(), Time(5));
-        let credential = Credential { hash, team: team.clone(), member, issued_at, revoked_at: None };
+        let team = team.clone();
+        let credential = Credential { hash, team, member, issued_at, revoked_at: None, of_page: false };
         writer.add_credential(&credential).unwrap();
     }
     for team in &teams {
@@ -314,6 +315,7 @@ fn a_credential_edited_by_hand_is_refused() {
         "team = 2",
         "issued_at = 1",
         "revoked_at = 1",
+        "of_page = 1",
         "hash = zeroblob(32)",
         "seal = x''",
     ] {

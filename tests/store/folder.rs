@@ -94,14 +94,14 @@ fn a_newer_form_is_refused_and_not_a_byte_of_it_touched() {
     writer.add_team(&team("demo"), Time(1)).unwrap();
     drop((writer, reader));
     let database = folder.path().join("countersign.db");
-    Connection::open(&database).unwrap().execute_batch("PRAGMA user_version = 2").unwrap();
+    Connection::open(&database).unwrap().execute_batch("PRAGMA user_version = 3").unwrap();
     let before = contents(folder.path());
     for refused in [
         SqliteStore::open(folder.path(), "a test").map(drop),
         SqliteReader::open_read_only(folder.path()).map(drop),
         SqliteStore::rewitness(folder.path()).map(drop),
     ] {
-        assert!(matches!(refused, Err(Fault::Newer { found: 2, known: 1 })), "{refused:?}");
+        assert!(matches!(refused, Err(Fault::Newer { found: 3, known: 2 })), "{refused:?}");
     }
     assert!(contents(folder.path()) == before);
 }
@@ -115,14 +115,14 @@ fn a_newer_form_that_stands_in_the_wal_alone_is_refused_too() {
     let database = folder.path().join("countersign.db");
     // Killed before it could copy its WAL: the connection is still open while the files are copied.
     let newer = Connection::open(&database).unwrap();
-    newer.execute_batch("PRAGMA user_version = 3").unwrap();
+    newer.execute_batch("PRAGMA user_version = 4").unwrap();
     let killed = tempfile::tempdir().unwrap();
     for file in ["countersign.db", "countersign.db-wal", "witness"] {
         fs::copy(folder.path().join(file), killed.path().join(file)).unwrap();
     }
     let before = contents(killed.path());
     let refused = SqliteStore::open(killed.path(), "a test").map(drop);
-    assert!(matches!(refused, Err(Fault::Newer { found: 3, known: 1 })), "{refused:?}");
+    assert!(matches!(refused, Err(Fault::Newer { found: 4, known: 2 })), "{refused:?}");
     let after = contents(killed.path());
     assert!(before.iter().all(|(file, bytes)| after[file] == *bytes));
     assert!(!after.contains_key("lock"), "it was refused before the folder was taken");

@@ -120,6 +120,7 @@ fn credential(number: u8, team: &TeamName, member: &str) -> Credential {
         member: member.parse().unwrap(),
         issued_at: Time(i64::from(number)),
         revoked_at: None,
+        of_page: number.is_multiple_of(2),
     }
 }
 

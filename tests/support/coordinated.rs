@@ -306,8 +306,9 @@ impl Stage for Coordinated {
         let outcome = self.runtime.block_on(async {
             let done = self.team.submit(who, command, key).await;
             // What the server owes the world is done before anybody looks again.
-            let publishes = |effect: &Effect| matches!(effect, Effect::Publish { .. });
-            while self.team.peek(|team| team.effects().iter().any(publishes)) {
+            let moves_refs =
+                |effect: &Effect| matches!(effect, Effect::Publish { .. } | Effect::PutBack { .. });
+            while self.team.peek(|team| team.effects().iter().any(moves_refs)) {
                 tokio::task::yield_now().await;
             }
             done
@@ -349,6 +350,19 @@ impl Stage for Coordinated {
     fn land(&mut self, files: &Files) {
         self.main.push(files.clone());
         self.compare();
+    }
+
+    fn move_ref(&mut self, name: &str) {
+        let commit = |what: &str| Some(Digest::of_bytes(Sha256::digest(format!("{what} {name}")).into()));
+        let moved = escalation::MovedRef { name: name.to_owned(), from: commit("left"), to: commit("found") };
+        // An audit reports all that stand elsewhere.
+        let open = |team: &Team| -> Vec<_> {
+            team.escalations().open().filter_map(|one| one.opened.moved.clone()).collect()
+        };
+        let moved = self.team.peek(open).into_iter().chain([moved]).collect();
+        let seen = self.team.peek(Team::seq);
+        let command = Command::ReportMoved(escalation::ReportMoved { moved, seen });
+        self.runtime.block_on(self.team.submit(Actor::Server, command, None)).unwrap();
     }
 }
 

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! A step is a line `MEMBER: COMMAND…`, or one of `wait 2m`, `away 2h` (no server runs
-//! meanwhile), `land PATH=TEXT` (somebody's work lands on main), `restart` and `charter NAME` (the first
-//! step; `solo` where there is none). Its output stands below `----` and ends at an empty line.
+//! meanwhile), `land PATH=TEXT` (somebody's work lands on main), `move REF` (somebody moves a ref without the server),
+//! `restart` and `charter NAME` (the first step; `solo` where there is none). Its output stands below `----` and ends at an empty line.
 //! Digests are left out of what is shown. `UPDATE=1` rewrites the output.
 //!
 //! After each step somebody owes something, unless everything is published or a cooldown runs; and after
@@ -277,6 +277,8 @@ pub trait Stage {
     fn restart(&mut self);
     /// Somebody's work lands on main, which holds these files then.
     fn land(&mut self, files: &Files);
+    /// Somebody moves a ref without the server.
+    fn move_ref(&mut self, name: &str);
 }
 
 /// Plays every file below `tests/plays` on a fresh stage each, and compares or rewrites.
@@ -449,6 +451,8 @@ impl<S: Stage> Troupe<S> {
             let (path, text) = file.split_once('=').unwrap();
             files.insert(path.to_owned(), format!("{text}\n"));
             self.stage.land(&files);
+        } else if let Some(name) = step.strip_prefix("move ") {
+            self.stage.move_ref(name);
         } else if step == "restart" {
             self.stage.restart();
         } else {

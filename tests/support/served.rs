@@ -7,11 +7,14 @@ use std::process::Command;
 use std::sync::Arc;
 
 use countersign::coordinator::HandClock;
+use countersign::door::ledger::Begun;
 use countersign::home::Home;
+use countersign::protocol::name::TeamName;
 use countersign::protocol::time::Span;
 use countersign::server::{self, Running, operator};
 use countersign::wire::proto::admin_service_client::AdminServiceClient;
 use countersign::wire::proto::artifact_service_client::ArtifactServiceClient;
+use countersign::wire::proto::door_service_client::DoorServiceClient;
 use countersign::wire::proto::escalation_service_client::EscalationServiceClient;
 use countersign::wire::proto::listen_response::Said;
 use countersign::wire::proto::listen_service_client::ListenServiceClient;
@@ -374,11 +377,14 @@ impl Stage for Served {
     }
 
     fn standing(&mut self) -> Standing {
-        // What the server owes the world is done before anybody looks.
+        // What the server owes the world is done before anybody looks, unless a person has to say something first.
         let status = loop {
             let status = self.status();
             let busy = |circle: &proto::Circle| circle.state() == proto::CircleState::Complete;
-            if !status.circles.iter().any(busy) {
+            let held = |known: &proto::Escalation| {
+                known.cause == "moved-ref" && known.state() == proto::EscalationState::Open
+            };
+            if !status.circles.iter().any(busy) || status.escalations.iter().any(held) {
                 break status;
             }
         };
@@ -444,9 +450,41 @@ impl Stage for Served {
             self.runtime.block_on(async { self.review().explain(request).await }).unwrap();
         }
     }
+
+    fn move_ref(&mut self, name: &str) {
+        let home = Home::at(self.folder.path().join(".countersign"));
+        let atlas = self.folder.path().join("atlas.git");
+        let at = git(&atlas, &["rev-parse", name]).trim().to_owned();
+        let team = self.team();
+        if home.read_door(&team).unwrap().is_none() {
+            // No push comes in a play, so that there is nothing for a hook to do.
+            let refs = [(name.to_owned(), at.clone())].into();
+            let begun = Begun { protected: vec![name.to_owned()], refs };
+            home.write_door(&team, &serde_json::to_vec(&begun).unwrap()).unwrap();
+        }
+        let aside = git(&atlas, &["commit-tree", "-p", &at, "-m", "aside", &format!("{at}^{{tree}}")]);
+        git(&atlas, &["update-ref", name, aside.trim()]);
+        let token = home.operator_token().unwrap().expose().to_owned();
+        let mut door = DoorServiceClient::new(self.channel.clone());
+        loop {
+            // Whoever asks has the server look.
+            let asked = bearing(&token, proto::DescribeDoorRequest::default());
+            self.runtime.block_on(door.describe_door(asked)).unwrap();
+            let told = |known: &proto::Escalation| {
+                known.subject == name && known.state() == proto::EscalationState::Open
+            };
+            if self.status().escalations.iter().any(told) {
+                return;
+            }
+        }
+    }
 }
 
 impl Served {
+    fn team(&self) -> TeamName {
+        self.status().team.parse().unwrap()
+    }
+
     fn end(&mut self) {
         let running = self.running.take().unwrap();
         self.runtime.block_on(running.shutdown());

@@ -15,14 +15,13 @@ use super::speaker::{Global, Speaker, Write, need_home};
 use super::text::Reason;
 use super::{json as form, words};
 use crate::artifact::git::Git;
-use crate::artifact::publishing;
 use crate::client::proto::BreakGlassRequest;
 use crate::client::time_of;
 use crate::door::hook::{Hooks, Way, is_shared};
 use crate::door::ledger::{Audit, Begun, Logged, Moved, audit};
 use crate::door::{DoorFault, Guard, RefKind, bypass, refs};
 use crate::home::Home;
-use crate::protocol::name::TeamName;
+use crate::protocol::name::{Digest, TeamName};
 use crate::protocol::time::Span;
 
 /// The door of the guarded repository.
@@ -105,7 +104,7 @@ impl Door {
             DoorCommand::PreReceive(hook) => hook.run(global).await,
             DoorCommand::BreakGlass(glass) => glass.run(global).await,
             DoorCommand::Install(at) => Site::find(&at, global).await?.install(global).await,
-            DoorCommand::Status(at) => Site::find(&at, global).await?.status(global),
+            DoorCommand::Status(at) => Site::find(&at, global).await?.status(global).await,
             DoorCommand::Audit(at) => Site::find(&at, global).await?.audited().await,
             DoorCommand::Doctor(at) => Site::find(&at, global).await?.doctor(global),
             DoorCommand::Uninstall(at) => Site::find(&at, global).await?.uninstall(),
@@ -178,7 +177,7 @@ impl Site {
         let now = refs::guarded(&self.git, &self.guard).await.map_err(DoorFault::from)?;
         let begun = match self.begun()? {
             Some(begun) => {
-                let found = self.hold(&begun, &now).await?;
+                let found = self.hold(&begun, &now)?;
                 begun.joined(&self.protected, &found.unwatched, &now)
             }
             None => {
@@ -228,14 +227,17 @@ impl Site {
         ))
     }
 
-    fn status(&self, global: &Global) -> Result<Answer, Failure> {
+    async fn status(&self, global: &Global) -> Result<Answer, Failure> {
         let standing = self.hooks.standing(&self.way(global)?)?;
         let begun = self.begun()?;
         let watched = begun.as_ref().map(|begun| begun.refs.len());
         let passed = self.operator.passed(&self.team)?.len();
         let server = self.home().read_server().map(|server| server.addr.to_string());
+        let staged = refs::staged(&self.git).await.map_err(DoorFault::from)?;
+        let proposed = |commit: &Digest| self.log.kept.values().any(|kept| kept == commit.as_str());
+        let unproposed = staged.iter().filter(|commit| !proposed(commit)).count();
         let told = format!(
-            "the hook of {} is {}: {}\n  protected: {}\n  {}, {}\n",
+            "the hook of {} is {}: {}\n  protected: {}\n  {}, {}\n  staged, and in no version: {unproposed}\n",
             self.team,
             standing.as_str(),
             visible(&self.hooks.hook().display().to_string()),
@@ -260,17 +262,17 @@ impl Site {
                 "protected": self.protected,
                 "watched": watched,
                 "passed": passed,
+                "unproposed": unproposed,
                 "server": server,
             }),
             told,
         ))
     }
 
-    async fn hold(&self, begun: &Begun, now: &BTreeMap<String, String>) -> Result<Audit, Failure> {
+    fn hold(&self, begun: &Begun, now: &BTreeMap<String, String>) -> Result<Audit, Failure> {
         let before = Guard::of_patterns(&begun.protected).ok_or_else(unusable_patterns)?;
         let was_protected = |name: &str| before.kind(name.as_bytes()) == RefKind::Protected;
-        let records = publishing::records(&self.git).await.map_err(DoorFault::from)?;
-        Ok(audit(begun, &self.operator.passed(&self.team)?, &self.log, &records, now, was_protected))
+        Ok(audit(begun, &self.operator.passed(&self.team)?, &self.log, now, was_protected))
     }
 
     async fn audited(&self) -> Result<Answer, Failure> {
@@ -279,7 +281,7 @@ impl Site {
             Failure::refused("NO_DOOR", what, "run: countersign door install")
         })?;
         let now = refs::guarded(&self.git, &self.guard).await.map_err(DoorFault::from)?;
-        let found = self.hold(&begun, &now).await?;
+        let found = self.hold(&begun, &now)?;
         let moved: Vec<Value> = found
             .moved
             .iter()

@@ -2,16 +2,22 @@
 
 import { board } from "./board.js";
 import { charter } from "./charter.js";
-import { el, morph, values } from "./dom.js";
+import { el, morph, values, visible, waiting } from "./dom.js";
 import { now } from "./now.js";
 import { proposal } from "./proposal.js";
 import { ENTRIES_MAX, room, toggled } from "./room.js";
 import { roster } from "./roster.js";
-import { Refused, act, follow, get, post, token } from "./server.js";
+import { Refused, act, end, follow, get, isOver, post, token } from "./server.js";
 import { counted, listed, setClock, tick } from "./words.js";
 
 /** How long the page waits for more before it looks again, in milliseconds. */
 const PAUSE = 150;
+
+/** The longest that it waits where looking failed. */
+const PAUSE_MAX = 5000;
+
+/** Events of a proposal that are kept at once. */
+const EVENTS_MAX = 500;
 
 const VIEWS = [
   { name: "now", title: "Now", key: "n", draw: now },
@@ -21,7 +27,19 @@ const VIEWS = [
   { name: "charter", title: "Charter", key: "c", draw: charter },
 ];
 
-const state = { view: { view: "now" }, status: null, members: [], me: null, person: false, filter: "", search: "", draft: "", named: [], reply: null, asked: 0, told: {} };
+/** What the log said, as far as the page keeps it; `kept` is another one each time that this is dropped. */
+const unread = () => ({
+  kept: {}, charter: null, members: [], rules: null, revision: null, roster: null, entries: null, earlier: 0,
+  record: null, explained: null, timeline: null, missing: null, diff: null,
+});
+
+/** What belongs to one sign-in, as it begins. */
+const fresh = () => ({
+  ...unread(), status: null, me: null, person: false, entering: false, why: null, told: {}, asked: 0,
+  filter: "", search: "", draft: "", named: [], reply: null,
+});
+
+const state = { view: { view: "now" }, ...fresh() };
 const main = document.getElementById("main");
 const nav = document.getElementById("views");
 
@@ -40,11 +58,13 @@ function viewOf(hash) {
 }
 
 function draw() {
-  morph(nav, el("nav", { id: "views", "aria-label": "Views" }, VIEWS.map((one) => el("a", {
+  const waits = !state.status && (token.get() || state.entering);
+  // Not before the number of what is open is known: it would move what is beside it.
+  morph(nav, el("nav", { id: "views", "aria-label": "Views" }, !waits && VIEWS.map((one) => el("a", {
     href: `#/${one.name}`, "data-key": one.name, "aria-current": one.name === state.view.view ? "page" : false,
   }, one.title, one.name === "now" && state.status && [" ", count()]))));
   const view = VIEWS.find((one) => one.name === state.view.view);
-  const content = !token.get() ? signedOut() : state.status ? view.draw(state) : [el("p", { class: "meta" }, "…")];
+  const content = waits ? [waiting()] : state.status ? view.draw(state) : signedOut();
   morph(main, el("main", { id: "main", tabindex: "-1", "data-view": state.view.view }, content));
   document.getElementById("team").textContent = state.status ? `${state.status.team}, as ${state.me}` : "Countersign";
   document.title = `${state.view.name ?? view.title} · ${state.status?.team ?? "Countersign"}`;
@@ -87,19 +107,31 @@ async function readCharter() {
 
 async function readProposal(name) {
   const path = `proposals/${encodeURIComponent(name)}`;
+  const { kept } = state;
+  const { ids, sequence } = state.timeline ?? { ids: [], sequence: 0 };
+  const since = `${path}/timeline?after=${sequence}&ids=${ids.map(encodeURIComponent).join(",")}`;
   try {
-    const [record, explained, timeline] = await Promise.all([get(path), get(`${path}/explain`), get(`${path}/timeline`)]);
-    if (state.view.name !== name) return;
-    Object.assign(state, { record, explained, timeline: timeline.events, missing: null });
+    const [record, explained, more] = await Promise.all([get(path), get(`${path}/explain`), get(since)]);
+    if (state.kept !== kept) return;
+    Object.assign(state, { record, explained, timeline: joined(state.timeline, more), missing: null });
   } catch (why) {
-    if (!(why instanceof Refused) || why.status === 401) throw why;
-    Object.assign(state, { record: null, missing: `${why.message}.` });
+    if (!(why instanceof Refused) || ![400, 404].includes(why.status)) throw why;
+    if (state.kept === kept) Object.assign(state, { record: null, missing: `${why.message}.` });
   }
+}
+
+/** What is kept of a proposal's events, with those that came since. */
+function joined(held, more) {
+  if (!held) return more;
+  const events = [...held.events, ...more.events.filter((event) => event.sequence > held.sequence)];
+  return { events: events.slice(-EVENTS_MAX), ids: more.ids, sequence: Math.max(held.sequence, more.sequence) };
 }
 
 /** The newest page, joined with the older ones that were asked for. */
 async function readRoom() {
+  const { kept } = state;
   const page = await get("transcript");
+  if (state.kept !== kept) return;
   const from = page.messages[0]?.sequence ?? 0;
   const older = (state.entries ?? []).filter((entry) => entry.sequence < from);
   // Where more came at once than a page holds, what is between isn't known.
@@ -112,28 +144,49 @@ async function readRoom() {
 
 // Kept fresh ----------------------------------------------------------------------------------
 
-let [looking, again] = [false, false];
+let [looking, again] = [null, false];
 
-/** Looks again soon, once for however many events. */
-async function look() {
-  if (looking) {
-    again = true;
-    return;
-  }
-  looking = true;
-  do {
+/** Looks again soon, once for however many events; where that fails, until it succeeds. */
+function look() {
+  again = true;
+  looking ??= looks().finally(() => { looking = null; });
+  return looking;
+}
+
+async function looks() {
+  let pause = PAUSE;
+  while (again && token.get()) {
     again = false;
     try {
       await refresh();
+      [pause, line.looks] = [PAUSE, true];
     } catch (why) {
-      if (why instanceof Refused && why.status === 401) {
-        leave("The sign-in has ended.");
-        break;
-      }
+      again = true;
+      if (!isOver(why) && !ended(why)) [pause, line.looks] = [Math.min(pause * 2, PAUSE_MAX), false];
     }
-    await new Promise((go) => setTimeout(go, PAUSE));
-  } while (again);
-  looking = false;
+    drawLine();
+    await new Promise((go) => setTimeout(go, pause));
+  }
+}
+
+/** Leaves where that says that the sign-in has ended. */
+function ended(why) {
+  const is = why instanceof Refused && why.status === 401;
+  if (is) leave("The sign-in has ended.");
+  return is;
+}
+
+/** Whether the stream stands (null: not yet), whether the last look succeeded, and why there is no stream. */
+const line = { stands: null, looks: true, why: null };
+
+function drawLine() {
+  const node = document.getElementById("line");
+  const live = token.get() && line.stands && line.looks;
+  node.textContent = !token.get() ? "not signed in"
+    : live ? "live"
+      : line.stands === false ? line.why ?? "connecting again…"
+        : line.looks ? "connecting…" : "out of date, looking again…";
+  node.className = live ? "line live" : "line";
 }
 
 /** Says new escalations to who doesn't look. */
@@ -151,43 +204,66 @@ function say(where, text) {
 }
 
 function start() {
-  document.getElementById("line").textContent = "connecting…";
+  Object.assign(line, { stands: null, looks: true, why: null });
+  drawLine();
   follow(state.status?.sequence ?? 0, {
     events(piece) {
       if (piece.events.some((event) => event.kind === "charter-adopted")) state.members = [];
       look();
     },
-    line(stands) {
-      const line = document.getElementById("line");
-      line.textContent = stands ? "live" : "connecting again…";
-      line.className = stands ? "line live" : "line";
+    line(stands, why = null) {
+      Object.assign(line, { stands, why });
+      drawLine();
       if (stands) look();
+    },
+    anew() {
+      // Another log: nothing that is kept of the one before is joined with it. What is being written stays.
+      Object.assign(state, unread());
+      look();
     },
     out: () => leave("The sign-in has ended."),
   });
 }
 
-function leave(why) {
+function leave(why, entering = false) {
   token.set(null);
-  Object.assign(state, { status: null, record: null, why });
-  document.getElementById("line").textContent = "not signed in";
+  Object.assign(state, fresh(), { why, entering });
+  document.getElementById("keys").close();
+  trouble(null);
+  drawLine();
   draw();
+}
+
+/** What went wrong where no place of its own says so; null where nothing is wrong. */
+function trouble(text) {
+  const node = document.getElementById("trouble");
+  node.hidden = !text;
+  node.replaceChildren(...(text ? [document.createTextNode(visible(text))] : []));
+}
+
+/** Does what was asked for; whatever goes wrong with it is said. */
+async function attempt(does) {
+  trouble(null);
+  try {
+    await does();
+  } catch (why) {
+    if (isOver(why) || ended(why)) return;
+    trouble(why instanceof Refused ? `Refused: ${why.message}.` : "The server can't be reached. Try it again.");
+  }
 }
 
 // What a person does --------------------------------------------------------------------------
 
 /** Does it, and says in the place `told` what came of it. */
 async function doing(told, verb, body, said) {
+  let answer = null;
   try {
-    const answer = await act(verb, body);
-    state.told[told] = { text: [said(answer), woken(answer.woke)].filter(Boolean).join(" ") };
-    await refresh();
-    return answer;
+    answer = await act(verb, body);
   } catch (why) {
+    if (isOver(why) || ended(why)) return null;
     if (!(why instanceof Refused)) {
       state.told[told] = { bad: true, text: "Nobody can say whether it was done: look before you do it again." };
-    } else if (why.status === 401) return leave("The sign-in has ended.");
-    else {
+    } else {
       const unmet = why.told.violations ?? [];
       const all = unmet.map((one) => `${one.code}: ${one.message}. ${one.remedy ? `Then: ${one.remedy}` : ""}`);
       state.told[told] = { bad: true, text: all.join(" — ") || why.message };
@@ -195,6 +271,13 @@ async function doing(told, verb, body, said) {
     draw();
     return null;
   }
+  state.told[told] = { text: [said(answer), woken(answer.woke)].filter(Boolean).join(" ") };
+  // It is done, whatever becomes of looking at it.
+  await refresh().catch(() => {
+    draw();
+    look();
+  });
+  return token.get() ? answer : null;
 }
 
 function woken(woke) {
@@ -207,14 +290,19 @@ function woken(woke) {
 }
 
 const FORMS = {
-  async answer(form, { decision, reason, member }) {
+  async answer(form, { decision, reason, member, reviewer }) {
     const escalation = form.dataset.id;
-    const done = await doing(`told-${escalation}`, "answer", { escalation, decision, reason, member: member ?? "" },
+    const done = await doing(`told-${escalation}`, "answer", { escalation, decision, reason, member: member ?? "", reviewer: reviewer ?? "" },
       () => `${escalation} is answered: ${decision}.`);
     if (done) say("said", `${escalation} is answered: ${decision}. ${woken(done.woke)}`);
   },
   async vote(form, { verb, text, at }) {
     const places = at ? at.split(/\s+/) : [];
+    if (verb === "approve" && text) {
+      state.told["told-proposal"] = { bad: true, text: "An approval carries no words. Object or leave a note with them, or take them out." };
+      draw();
+      return;
+    }
     const body = verb === "approve" ? { ref: form.dataset.ref, checked: places } : { ref: form.dataset.ref, text, at: places };
     const done = await doing("told-proposal", verb, body, (answer) => `Done: ${verb} ${answer.ref}.`);
     if (done) form.reset();
@@ -246,13 +334,15 @@ const FORMS = {
     say("said", `The minutes of ${name} are downloaded.`);
   },
   async diff(form, { from, to, since }) {
-    const base = Number(since ?? from);
-    const subject = `${form.dataset.name}@${since ? state.record.version : to}`;
+    const { name } = form.dataset;
+    const base = Number(from);
+    const asked = since ? { subject: `${name}@${state.record.version}`, since_read: true } : { subject: `${name}@${to}`, from: base };
     // A version that is compared with was shown by that, too.
-    if (base > 0 && !(await doing("told-diff", "show", { subject: `${form.dataset.name}@${base}` }, () => ""))) return;
-    const shown = await doing("told-diff", "diff", { subject, from: base }, () => "");
-    if (!shown) return;
-    state.diff = { ...shown, from: base };
+    if (!since && base > 0 && !(await doing("told-diff", "show", { subject: `${name}@${base}` }, () => ""))) return;
+    const shown = await doing("told-diff", "diff", asked,
+      (answer) => (since && answer.from === 0 ? "You were shown no version before it, so this is all of it." : ""));
+    if (!shown || state.view.name !== name) return;
+    state.diff = shown;
     draw();
   },
 };
@@ -266,14 +356,15 @@ const CLICKS = {
     answer.complete ? `${answer.circle} is complete.` : `Confirmed; it waits for ${listed(answer.waiting_for)}.`),
   resolve: ({ id }) => doing("told-proposal", "resolve", { objection: id }, (answer) => `${answer.objection} is resolved.`),
   async revision({ number }) {
-    state.revision = await get(`charter?revision=${number}`);
+    const revision = await get(`charter?revision=${number}`);
+    state.revision = revision;
     draw();
   },
   mention({ name }) {
     const field = document.getElementById("say");
     field.value = toggled(field.value, name);
-    written(field.value);
     field.focus();
+    return written(field.value);
   },
   reply({ id }) {
     state.reply = id || null;
@@ -281,7 +372,8 @@ const CLICKS = {
     document.getElementById("say").focus();
   },
   async earlier() {
-    const page = await get(`transcript?before=${state.entries[0]?.sequence ?? 0}`);
+    const page = await get(`transcript?before=${state.entries?.[0]?.sequence ?? 0}`);
+    if (!state.entries) return;
     // What was asked for stays as long as the view does.
     state.asked += page.messages.length;
     state.entries = [...page.messages, ...state.entries];
@@ -289,7 +381,14 @@ const CLICKS = {
     draw();
   },
   async out() {
-    await post("sign-out", {}).catch(() => null);
+    document.getElementById("keys").close();
+    try {
+      await post("sign-out", {});
+    } catch (why) {
+      if (isOver(why) || ended(why)) return;
+      trouble("You are still signed in: the server didn't end it. Sign out again.");
+      return;
+    }
     leave("You signed out.");
   },
 };
@@ -299,18 +398,25 @@ document.addEventListener("submit", (event) => {
   const form = event.target;
   const given = values(form);
   if (event.submitter?.name) given[event.submitter.name] = event.submitter.value;
-  FORMS[form.dataset.do]?.(form, given);
+  attempt(() => FORMS[form.dataset.do]?.(form, given));
 });
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button[data-do]");
-  if (button) CLICKS[button.dataset.do]?.(button.dataset);
+  if (button) attempt(() => CLICKS[button.dataset.do]?.(button.dataset));
 });
 
 /** What is being written: whom it would wake is the server's to say. */
 async function written(text) {
   state.draft = text;
-  const { names } = text.includes("@") ? await post("mentions", { text }) : { names: [] };
+  let names = [];
+  try {
+    if (text.includes("@")) ({ names } = await post("mentions", { text }));
+  } catch (why) {
+    if (isOver(why) || ended(why)) return;
+    // Said in the place where it is asked.
+    names = null;
+  }
   if (state.draft !== text) return;
   state.named = names;
   draw();
@@ -318,7 +424,7 @@ async function written(text) {
 
 document.addEventListener("input", (event) => {
   const { input } = event.target.dataset;
-  if (input === "draft") written(event.target.value).catch(() => {});
+  if (input === "draft") written(event.target.value);
   else if (input) {
     state[input] = event.target.value;
     draw();
@@ -383,7 +489,10 @@ window.addEventListener("hashchange", () => {
   }
   const before = state.view;
   state.view = viewOf(location.hash);
-  if (before.name !== state.view.name) Object.assign(state, { record: null, explained: null, timeline: null, diff: null, missing: null });
+  if (before.name !== state.view.name) {
+    Object.assign(state, { kept: {}, record: null, explained: null, timeline: null, diff: null, missing: null });
+  }
+  trouble(null);
   state.asked = 0;
   delete state.told["told-proposal"];
   delete state.told["told-diff"];
@@ -399,25 +508,51 @@ async function enter() {
   // What signs in is in no history, whatever comes of it.
   history.replaceState(null, "", "#/now");
   state.view = viewOf("");
+  // Whoever was signed in here is so no longer, and nothing of theirs is shown to the next.
+  const before = token.get();
+  leave(null, true);
+  if (before) end(before);
   try {
     const answer = await post("sign-in", { link });
     token.set(answer.token);
-    await refresh();
-    start();
+    await begin();
   } catch (why) {
-    leave(why instanceof Refused ? `${why.message}.` : "The server can't be reached.");
+    if (!isOver(why)) leave(why instanceof Refused ? `${why.message}.` : "The server can't be reached.");
   }
 }
 
+/** Shows what there is, as soon as it can be had, and follows it. */
+async function begin() {
+  const signedIn = token.get();
+  draw();
+  if (!signedIn) return;
+  try {
+    await refresh();
+  } catch (why) {
+    if (isOver(why) || ended(why)) return;
+    await look();
+  }
+  if (token.get() === signedIn) start();
+}
+
 setInterval(() => tick(main), 1000);
+
 // Who can hear is no event, and stands in no log.
-setInterval(() => {
-  if (token.get() && state.status && ["room", "roster"].includes(state.view.view) && !document.hidden) look();
+let hearing = false;
+setInterval(async () => {
+  if (hearing || !token.get() || !state.status || document.hidden || !["room", "roster"].includes(state.view.view)) return;
+  hearing = true;
+  try {
+    state.roster = (await get("roster")).members;
+    draw();
+  } catch {
+    // Looking says why, and goes on until it succeeds.
+    look();
+  } finally {
+    hearing = false;
+  }
 }, 1000);
 
+state.view = viewOf(location.hash);
 if (location.hash.startsWith("#in=")) enter();
-else {
-  state.view = viewOf(location.hash);
-  draw();
-  if (token.get()) refresh().then(start, (why) => leave(why instanceof Refused ? "The sign-in has ended." : "The server can't be reached."));
-}
+else begin();

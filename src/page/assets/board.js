@@ -19,7 +19,7 @@ export function board(state) {
     el("div", { class: "head" },
       el("h1", {}, "Proposals"),
       el("label", { class: "filter" }, "Filter ",
-        el("input", { type: "search", name: "filter", id: "filter", "data-input": "filter", autocomplete: "off" }))),
+        el("input", { type: "search", name: "filter", id: "filter", "data-input": "filter", autocomplete: "off", value: state.filter }))),
     el("div", { class: "board" }, columnsShown.map(([word, name, cards]) =>
       el("section", { "aria-labelledby": `state-${word}`, "data-key": word, class: cards.length ? `state ${word}` : `state ${word} empty` },
         el("h2", { id: `state-${word}` }, name, badge(cards.length)),
@@ -52,6 +52,6 @@ function cell(reviewer, proposal, owed) {
   const [kind, sign, word] = stands(reviewer, proposal.version);
   const since = owed.get(`${reviewer.member} ${proposal.name}`);
   return el("span", { class: `cell ${kind}` },
-    el("span", { "aria-hidden": "true" }, sign), " ", `${reviewer.member} `, el("span", { class: "lens" }, reviewer.lens), " ", word,
-    since && [", owed ", ago(since)]);
+    el("span", { "aria-hidden": "true" }, sign), " ", `${reviewer.member} `, el("span", { class: "lens" }, reviewer.lens), " ",
+    el("span", { class: "word" }, word), since && [" owed ", ago(since)]);
 }

@@ -1,12 +1,12 @@
 // The charter: who reviews whom, what the rules denied so far, and how it changed.
 
-import { el } from "./dom.js";
+import { el, waiting } from "./dom.js";
 import { columns } from "./graph.js";
 import { counted, listed, who } from "./words.js";
 
 export function charter(state) {
   const { charter, rules } = state;
-  if (!charter) return [el("h1", {}, "Charter"), el("p", { class: "meta" }, "…")];
+  if (!charter) return [el("h1", {}, "Charter"), waiting()];
   return [
     el("div", { class: "head" }, el("h1", {}, "Charter"),
       el("p", { class: "meta" }, `revision ${charter.revision} · `, el("code", {}, charter.digest.slice(0, 12)))),

@@ -30,18 +30,30 @@ function add(node, children) {
   }
 }
 
-/** Makes `old` show what `fresh` shows, and keeps what a person has in it: focus, text being written, what is open. */
+/** What a node is known by among its neighbours. An option is its value: by its place it would become another one. */
+const keyOf = (node) => node.dataset?.key ?? (node.nodeName === "OPTION" ? `value ${node.value}` : null);
+
+/** Makes `old` show what `fresh` shows, and keeps what a person has in it: focus, text being written, what is chosen or open. */
 export function morph(old, fresh) {
   attributes(old, fresh);
   if (old.dataset.same !== undefined && old.dataset.same === fresh.dataset.same && old.dataset.drawn === "yes") return;
+  // What nobody chose is what is now shown first; what somebody chose stays.
+  const chosen = old.nodeName !== "SELECT" ? null : old.value === initial(old) ? initial(fresh) : old.value;
+  const wants = new Set([...fresh.children].map(keyOf));
   const keyed = new Map();
-  for (const child of old.children) if (child.dataset?.key) keyed.set(child.dataset.key, child);
+  for (const child of [...old.children]) {
+    const key = keyOf(child);
+    if (!key) continue;
+    // What goes doesn't stand in the way of what stays: an element that is moved loses the focus.
+    if (wants.has(key)) keyed.set(key, child);
+    else child.remove();
+  }
   let at = old.firstChild;
   for (const wanted of [...fresh.childNodes]) {
-    const key = wanted.dataset?.key;
+    const key = keyOf(wanted);
     let match = key ? keyed.get(key) : null;
     if (match && match.nodeName !== wanted.nodeName) match = null;
-    if (!match && !key && at && at.nodeName === wanted.nodeName && !at.dataset?.key) match = at;
+    if (!match && !key && at && at.nodeName === wanted.nodeName && !keyOf(at)) match = at;
     if (!match) {
       old.insertBefore(wanted, at);
       continue;
@@ -58,8 +70,15 @@ export function morph(old, fresh) {
     at.remove();
     at = next;
   }
+  if (chosen !== null && [...old.options].some((option) => option.value === chosen)) old.value = chosen;
   if (fresh.dataset.same !== undefined) old.dataset.drawn = "yes";
 }
+
+/** What a select shows before anybody chooses. */
+const initial = ({ options: [...options] }) => (options.find((option) => option.defaultSelected) ?? options[0])?.value ?? null;
+
+/** Where a value is what a person wrote or chose. */
+const WRITTEN = new Set(["INPUT", "TEXTAREA", "SELECT"]);
 
 function attributes(old, fresh) {
   if (old.style && old.style.cssText !== fresh.style.cssText) old.style.cssText = fresh.style.cssText;
@@ -68,10 +87,19 @@ function attributes(old, fresh) {
     if (!fresh.hasAttribute(name) && !["open", "style", "data-drawn"].includes(name)) old.removeAttribute(name);
   }
   for (const { name, value } of [...fresh.attributes]) {
-    if (["open", "style", "value", "selected"].includes(name)) continue;
+    if (["open", "style"].includes(name) || (name === "value" && WRITTEN.has(old.nodeName))) continue;
     if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
 }
+
+/**
+ * The buttons of a form that say which way it goes. Enter in a field presses a form's first button, whatever that says:
+ * here it presses one that does nothing, so that no way is gone but by its own button.
+ */
+export const ways = (...buttons) => [el("button", { type: "submit", disabled: true, hidden: true }), buttons];
+
+/** What stands where nothing is known yet. It has a key, so that no paragraph of what comes is made of it and moves. */
+export const waiting = () => el("p", { class: "meta", "data-key": "waiting" }, "…");
 
 /** The values of a form by name. */
 export function values(form) {

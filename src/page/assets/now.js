@@ -1,6 +1,6 @@
 // Now: who holds the ball, and why nothing else may happen.
 
-import { el } from "./dom.js";
+import { el, ways } from "./dom.js";
 import { waits } from "./graph.js";
 import { age, ago, counted, listed, subject, who } from "./words.js";
 
@@ -55,14 +55,22 @@ function decide(one, state) {
   return el("form", { class: "decide", "data-do": "answer", "data-id": one.id, "data-key": "decide" },
     el("label", { for: reason }, "Why (everybody reads it)"),
     el("textarea", { id: reason, name: "reason", rows: "2", required: true, "aria-describedby": `told-${one.id}` }),
-    ofMember && el("label", { for: `member-${one.id}` }, "Member, where the decision is about one"),
-    ofMember && el("select", { id: `member-${one.id}`, name: "member" },
-      el("option", { value: "" }, "—"),
-      state.members.filter((member) => member.kind !== "referee").map((member) =>
-        el("option", { value: member.name }, member.name))),
-    el("div", { class: "buttons" }, one.decisions.map((decision) =>
-      el("button", { name: "decision", value: decision, type: "submit", "data-key": decision }, decision))),
+    ofMember && named(one, "member", "Member, where the decision is about one", state),
+    one.decisions.includes("replace") && named(one, "reviewer", "Whose place that member takes, where several owe a review", state),
+    el("div", { class: "buttons" }, ways(one.decisions.map((decision) =>
+      el("button", { name: "decision", value: decision, type: "submit", "data-key": decision }, decision)))),
     told(state, `told-${one.id}`));
+}
+
+/** Whose name the decision takes: a member's, or that of one who left and still owes something. */
+function named(one, name, label, state) {
+  const id = `${name}-${one.id}`;
+  const members = state.members.filter((member) => member.kind !== "referee").map((member) => member.name);
+  const names = new Set([...members, ...(name === "reviewer" ? one.waiting_on.map((owing) => owing.member) : [])]);
+  return [
+    el("label", { for: id }, label),
+    el("select", { id, name, "data-key": name }, el("option", { value: "" }, "—"),
+      [...names].sort().map((each) => el("option", { value: each }, each)))];
 }
 
 /** What came of the last thing done in a form. */

@@ -2,13 +2,13 @@
 
 import { stands } from "./board.js";
 import { diff } from "./diff.js";
-import { el } from "./dom.js";
+import { el, waiting, ways } from "./dom.js";
 import { told } from "./now.js";
 import { ago, proposalOf, stateName, who } from "./words.js";
 
 export function proposal(state) {
   const { record } = state;
-  if (!record) return [el("h1", {}, state.view.name), el("p", { class: "meta" }, state.missing ?? "…")];
+  if (!record) return [el("h1", {}, state.view.name), state.missing ? el("p", { class: "meta" }, state.missing) : waiting()];
   return [
     el("div", { class: "head" },
       el("h1", {}, record.name, record.version > 0 && el("span", { class: "version" }, `@${record.version}`)),
@@ -46,8 +46,8 @@ function mine(state, record) {
       el("textarea", { id: "vote-text", name: "text", rows: "2" }),
       el("label", { for: "vote-at" }, "Places, such as src/lexer.rs:112, with spaces between"),
       el("input", { id: "vote-at", name: "at", autocomplete: "off" }),
-      el("div", { class: "buttons" }, ["approve", "object", "note"].map((verb) =>
-        el("button", { name: "verb", value: verb, "data-key": verb }, `${verb[0].toUpperCase()}${verb.slice(1)} ${record.name}@${record.version}`)))),
+      el("div", { class: "buttons" }, ways(["approve", "object", "note"].map((verb) =>
+        el("button", { name: "verb", value: verb, "data-key": verb }, `${verb[0].toUpperCase()}${verb.slice(1)} ${record.name}@${record.version}`))))),
     el("details", { "data-key": "escalate" }, el("summary", {}, "Put it before a person"),
       el("form", { "data-do": "escalate", "data-subject": record.name },
         el("label", { for: "escalate-text" }, "What the person is asked"),
@@ -135,13 +135,8 @@ function versions(state, record) {
           check.output && el("details", {}, el("summary", {}, "its output"), el("pre", { tabindex: "0" }, check.output))))))));
 }
 
-/** The last version that the member was shown, by the log. */
-const readLast = (state) => Math.max(0, ...(state.timeline ?? [])
-  .filter((event) => event.kind === "version-read" && event.body.by === state.me).map((event) => event.body.version));
-
 function differences(state, record) {
   if (record.versions.length === 0) return null;
-  const last = readLast(state);
   const numbers = record.versions.map((one) => one.version);
   const choice = (name, label, options, chosen) => [
     el("label", { for: `diff-${name}` }, label),
@@ -154,7 +149,7 @@ function differences(state, record) {
       choice("from", "from", [[0, "its base"], ...numbers.map((number) => [number, `@${number}`])], 0),
       choice("to", "to", numbers.map((number) => [number, `@${number}`]), to),
       el("button", {}, "Show (recorded as a reading)"),
-      last > 0 && last < to && el("button", { name: "since", value: String(last) }, `Since my last reading, @${last}`)),
+      to > 1 && el("button", { name: "since", value: "read", "data-key": "since" }, "Since my last reading")),
     told(state, "told-diff"),
     state.diff && state.diff.ref.startsWith(`${record.name}@`) && [
       el("p", { class: "meta" }, el("code", {}, state.diff.ref), state.diff.from ? ` against @${state.diff.from}` : " against its base"),
@@ -183,7 +178,7 @@ const EVENTS = {
 function timeline(state) {
   return el("section", { "aria-labelledby": "timeline", "data-key": "timeline" },
     el("h2", { id: "timeline" }, "What happened"),
-    el("ol", { class: "timeline" }, [...(state.timeline ?? [])].reverse().map((event) =>
+    el("ol", { class: "timeline" }, [...(state.timeline?.events ?? [])].reverse().map((event) =>
       el("li", { "data-key": String(event.sequence) },
         el("span", { class: "age" }, ago(event.at)), " ", who(event.actor, state), " ",
         EVENTS[event.kind]?.(event.body) ?? event.kind))));

@@ -1,6 +1,6 @@
 // The room: what was said, who checked it, and who will be woken by the next words.
 
-import { el } from "./dom.js";
+import { el, ways } from "./dom.js";
 import { told } from "./now.js";
 import { ago, listed, subject, who } from "./words.js";
 
@@ -28,7 +28,7 @@ export function room(state) {
         el("label", { for: "minutes" }, "Minutes of"),
         el("select", { id: "minutes", name: "name" }, phases.map((name) => el("option", { value: name }, name))),
         el("button", {}, "Download")),
-      el("label", { class: "filter" }, "Search ", el("input", { type: "search", id: "search", "data-input": "search", autocomplete: "off" }))),
+      el("label", { class: "filter" }, "Search ", el("input", { type: "search", id: "search", "data-input": "search", autocomplete: "off", value: state.search }))),
     compose(state),
     el("section", { "aria-label": "Transcript", "data-key": "transcript" },
       state.earlier > 0 && el("button", { type: "button", "data-do": "earlier" }, `Show earlier ones (${state.earlier})`),
@@ -39,21 +39,23 @@ export function room(state) {
 
 /** Before the words are sent: whom they wake. After: whom they woke. */
 function compose(state) {
-  // As the server reads it, so that what is shown is what will be.
-  const named = state.named.includes("all") ? mentionable(state) : state.named.filter((name) => name !== state.me);
+  // As the server reads it, so that what is shown is what will be. Null where it can't be asked.
+  const read = state.named ?? [];
+  const named = read.includes("all") ? mentionable(state) : read.filter((name) => name !== state.me);
   const strange = named.filter((name) => !mentionable(state).includes(name));
   const presence = new Map((state.roster ?? []).map((entry) => [entry.name, entry.presence]));
   const hears = named.filter((name) => presence.get(name) === "listening");
   const away = named.filter((name) => !hears.includes(name)).map((name) => `${name} (${presence.get(name) ?? "not known"})`);
   return el("form", { class: "compose", "data-do": "say", "data-key": "compose" },
     el("label", { for: "say" }, "Say something"),
-    el("textarea", { id: "say", name: "text", rows: "3", required: true, "data-input": "draft", "aria-describedby": "wakes told-room" }),
+    el("textarea", { id: "say", name: "text", rows: "3", required: true, "data-input": "draft", value: state.draft, "aria-describedby": "wakes told-room" }),
     el("p", { class: "buttons", role: "group", "aria-label": "Mention" },
       [...mentionable(state), "all"].map((name) =>
         el("button", { type: "button", "data-do": "mention", "data-name": name, "data-key": name,
-          "aria-pressed": state.named.includes(name) ? "true" : "false" }, `@${name}`))),
-    el("p", { id: "wakes", class: "meta" }, named.length === 0
-      ? "It will wake nobody."
+          "aria-pressed": read.includes(name) ? "true" : "false" }, `@${name}`))),
+    el("p", { id: "wakes", class: "meta" }, state.named === null
+      ? "Whom it will wake can't be said: the server can't be reached."
+      : named.length === 0 ? "It will wake nobody."
       : strange.length > 0 ? `Nobody here is called ${listed(strange)}.` : [hears.length > 0 && `It will wake ${listed(hears)}. `, away.length > 0 && `It will be stored for ${listed(away)}.`]),
     state.reply && el("p", { class: "meta" }, `It answers ${state.reply}. `, el("button", { type: "button", "data-do": "reply", "data-id": "" }, "It doesn't")),
     el("div", { class: "buttons" }, el("label", { for: "about" }, "About"),
@@ -88,5 +90,5 @@ function line(entry, state) {
       el("form", { class: "row", "data-do": "verdict", "data-id": entry.id },
         el("label", { for: `judge-${entry.id}` }, "How you checked it"),
         el("input", { id: `judge-${entry.id}`, name: "text", autocomplete: "off" }),
-        ["supported", "refuted", "unverifiable"].map((verdict) => el("button", { name: "verdict", value: verdict, "data-key": verdict }, verdict))));
+        ways(["supported", "refuted", "unverifiable"].map((verdict) => el("button", { name: "verdict", value: verdict, "data-key": verdict }, verdict)))));
 }

@@ -10,16 +10,30 @@ export class Refused extends Error {
   }
 }
 
+/** Ends what a sign-in asked for, so that nothing of it arrives under the next one. */
+let ending = new AbortController();
+
 export const token = {
   get: () => sessionStorage.getItem(KEPT),
-  set: (value) => (value ? sessionStorage.setItem(KEPT, value) : sessionStorage.removeItem(KEPT)),
+  set(value) {
+    ending.abort();
+    ending = new AbortController();
+    if (value) sessionStorage.setItem(KEPT, value);
+    else sessionStorage.removeItem(KEPT);
+  },
 };
 
+/** Whether what went wrong is only that the sign-in is over for which it was asked. */
+export const isOver = (why) => why?.name === "AbortError";
+
+const bearer = () => (token.get() ? { authorization: `Bearer ${token.get()}` } : {});
+
 async function ask(path, options = {}) {
-  const headers = { ...(options.body ? { "content-type": "application/json" } : {}) };
-  if (token.get()) headers.authorization = `Bearer ${token.get()}`;
-  const response = await fetch(`/api/${path}`, { ...options, headers, cache: "no-store", redirect: "error" });
+  const { signal } = ending;
+  const headers = { ...(options.body ? { "content-type": "application/json" } : {}), ...bearer() };
+  const response = await fetch(`/api/${path}`, { ...options, headers, signal, cache: "no-store", redirect: "error" });
   const told = await response.json().catch(() => null);
+  signal.throwIfAborted();
   if (!response.ok || !told?.ok) throw new Refused(response.status, told);
   return told;
 }
@@ -33,37 +47,50 @@ export async function act(verb, body) {
   try {
     return await post(`do/${verb}`, asked);
   } catch (why) {
-    if (why instanceof Refused) throw why;
+    if (why instanceof Refused || isOver(why)) throw why;
     return await post(`do/${verb}`, asked);
   }
 }
 
+/** Ends a token that this tab has no use for any more. It is no matter whether that succeeds. */
+export function end(old) {
+  const headers = { "content-type": "application/json", authorization: `Bearer ${old}` };
+  fetch("/api/sign-out", { method: "POST", body: "{}", headers, cache: "no-store", redirect: "error", keepalive: true }).catch(() => null);
+}
+
 /**
- * Follows the log from `after` on, for ever, and over lost connections: each piece begins where the last one ended.
- * `on.events` gets the pieces, `on.line` whether the connection stands, `on.out` that nobody is signed in any longer.
+ * Follows the log from `after` on as long as this sign-in lasts, and over lost connections: each piece begins where the
+ * last one ended. `on.events` gets the pieces, `on.line` whether the connection stands, `on.anew` that the log is another
+ * one, `on.out` that nobody is signed in any longer.
  */
 export async function follow(after, on) {
+  const { signal } = ending;
   let pause = 100;
-  while (token.get()) {
+  while (!signal.aborted) {
     try {
-      const headers = { authorization: `Bearer ${token.get()}` };
-      const response = await fetch(`/api/stream?after=${after}`, { headers, cache: "no-store" });
+      const response = await fetch(`/api/stream?after=${after}`, { headers: bearer(), signal, cache: "no-store" });
+      signal.throwIfAborted();
       if (response.status === 401) return on.out();
-      if (!response.ok || !response.body) throw new Error("no stream");
+      if (!response.ok || !response.body) throw new Refused(response.status, await response.json().catch(() => null));
       on.line(true);
       pause = 100;
       for await (const { kind, data } of pieces(response.body)) {
+        signal.throwIfAborted();
         if (kind === "signed-out") return on.out();
         after = data.sequence;
-        on.events(data);
+        if (kind === "anew") on.anew();
+        else on.events(data);
       }
-    } catch {
+      if (!signal.aborted) on.line(false);
+    } catch (why) {
+      if (signal.aborted) return undefined;
       // It is asked again below.
+      on.line(false, why instanceof Refused ? why.message : null);
     }
-    on.line(false);
     await new Promise((go) => setTimeout(go, pause));
     pause = Math.min(pause * 2, 2000);
   }
+  return undefined;
 }
 
 async function* pieces(body) {

@@ -110,7 +110,7 @@ pub(in crate::protocol) fn answer(ask: Ask<'_>, command: &AnswerCommand) -> Deci
         let how = if closed.by.is_some() { "answered" } else { "closed by progress" };
         unmet.push(Violation::EscalationClosed { escalation: id.to_string(), how: how.to_owned() });
     }
-    let fitting = escalation.opened.cause.decisions();
+    let fitting = escalation.opened.decisions();
     if !fitting.contains(&command.decision) {
         unmet.push(Violation::DecisionUnfit {
             escalation: id.to_string(),

@@ -13,12 +13,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::name::{CircleName, EscalationId, MemberName, ProposalName};
+use super::name::{CircleName, EscalationId, MemberName, ProposalName, Seq};
 use super::obligation::{Obligation, ObligationKind};
 use super::time::{Span, Time};
 
 pub(super) use decide::{answer, break_glass, escalate};
-pub use moved::{MovedRef, RefPutBack, ReportMoved, ReportPutBack};
+pub use moved::{MovedRef, RECORDS, RefPutBack, ReportMoved, ReportPutBack, record_ref};
 pub(super) use moved::{holds, owed as refs_owed, report_moved, report_put_back};
 pub use outbox::ReportSent;
 pub(super) use outbox::{owed, report_sent};
@@ -385,6 +385,8 @@ pub struct Escalations {
     open: Vec<EscalationId>,
     /// Those of which a person decided that a ref is to be put back, until it was tried.
     to_put_back: BTreeSet<EscalationId>,
+    /// When each ref was put back last, or that was tried.
+    put_back: BTreeMap<String, Seq>,
 }
 
 impl Escalations {
@@ -423,8 +425,9 @@ impl Escalations {
         self.to_put_back.iter().filter_map(|id| self.all.get(id))
     }
 
-    pub(super) fn put_back(&mut self, event: &RefPutBack) {
+    pub(super) fn put_back(&mut self, seq: Seq, event: &RefPutBack) {
         self.to_put_back.remove(&event.escalation);
+        self.put_back.insert(event.name.clone(), seq);
     }
 
     /// The id that the next one gets.

@@ -133,7 +133,8 @@ impl Review {
             Event::CircleReopened(reopened) => {
                 let Some(circle) = self.circles.get_mut(&reopened.circle) else { return };
                 circle.state = CircleState::Open;
-                (circle.completed, circle.completed_at) = (None, None);
+                let completed = circle.completed.take();
+                circle.completed_at = None;
                 circle.unpublished = Some(reopened.because.clone());
                 circle.publish_check.clone_from(&reopened.check);
                 circle.reopened += 1;
@@ -143,7 +144,7 @@ impl Review {
                         proposal.publish_failed = Some(reopened.because.clone());
                     }
                 }
-                self.lapse_reopened(charter, &reopened.circle);
+                self.lapse_reopened(charter, &reopened.circle, completed.as_ref());
             }
             Event::RecoveryFired(fired) => self.repair(fired),
             Event::ReviewerReplaced(replaced) => {

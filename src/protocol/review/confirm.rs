@@ -7,6 +7,7 @@ use super::event::{
 use super::requirement::{self, RequirementState};
 use super::state::{Circle, CircleState, PhaseState, Proposal};
 use crate::protocol::answer::Answer;
+use crate::protocol::artifact::ArtifactKind;
 use crate::protocol::charter::{Charter, ConfirmKind, Phase, RuleMode};
 use crate::protocol::escalation::{Cause, Escalated};
 use crate::protocol::event::Event;
@@ -140,11 +141,13 @@ fn completed_entry(ask: Ask<'_>, proposal: &Proposal) -> Option<CompletedEntry> 
             overruled,
         })
     });
+    let is_commit = version.artifact.kind == ArtifactKind::Commit;
     Some(CompletedEntry {
         proposal: proposal.name.clone(),
         version: version.number,
         digest: version.artifact.digest.clone(),
         approvals: counted.collect(),
+        target: ask.charter.target_of(&proposal.name).filter(|_| is_commit).map(str::to_owned),
     })
 }
 

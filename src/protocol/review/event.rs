@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::artifact::{Artifact, Identity, Place, RepoPath};
+use crate::protocol::charter::Charter;
 pub use crate::protocol::evidence::Run;
 use crate::protocol::name::{
     CircleName, Digest, Lens, MemberName, ObjectionId, PhaseName, ProposalName, VersionRef,
@@ -235,6 +236,17 @@ pub struct CompletedEntry {
     pub digest: Digest,
     /// Who approved it.
     pub approvals: Vec<CountedApproval>,
+    /// The full name of the ref that it was reviewed for; where an old log doesn't say, the charter does.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub target: Option<String>,
+}
+
+impl CompletedEntry {
+    /// The full name of the ref that it was reviewed for.
+    pub fn target<'a>(&'a self, charter: &'a Charter) -> &'a str {
+        let told = self.target.as_deref().or_else(|| charter.target_of(&self.proposal));
+        told.unwrap_or(&charter.publish.target)
+    }
 }
 
 /// An approval that counted, or a person's decision in its stead.

@@ -57,7 +57,7 @@ pub(super) use propose::propose;
 pub(super) use propose::{rounds_evidence, words_of_both};
 pub(super) use read::{read, read_objections};
 pub(super) use target::report_target;
-pub use target::{Compared, Comparison, Said, Standing};
+pub use target::{Compared, Comparison, Said, Standing, told};
 pub(super) use vote::{approve, note, object};
 pub(super) use withdraw::withdraw;
 

@@ -466,7 +466,7 @@ fn check_view(proposal: &Proposal, name: &str) -> Value {
 }
 
 fn escalation_view(opened: &Escalated) -> Value {
-    let offered = opened.cause.decisions().first().map_or(String::new(), ToString::to_string);
+    let offered = opened.decisions().first().map_or(String::new(), ToString::to_string);
     [
         ("id", Value::from(opened.id.to_string())),
         ("cause", opened.cause.as_str().into()),

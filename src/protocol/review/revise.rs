@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::event::{CircleCompleted, CompletedEntry};
 use super::state::{Edge, Proposal, Review, VoteKind, edges_under, may_stand_in};
 use crate::protocol::charter::{Charter, ConfirmKind, Deliverable, Phase};
 use crate::protocol::name::{CircleName, Lens, MemberName, PhaseName, ProposalName};
@@ -31,12 +32,36 @@ impl Review {
     }
 
     /// What was complete when charters changed stands under the one in force once it is open again.
-    pub(super) fn lapse_reopened(&mut self, charter: &Charter, circle: &CircleName) {
+    pub(super) fn lapse_reopened(
+        &mut self,
+        charter: &Charter,
+        circle: &CircleName,
+        completed: Option<&CircleCompleted>,
+    ) {
         let Some(circle) = self.circles.get(circle) else { return };
         let Some((_, phase)) = charter.phase(&circle.phase) else { return };
         for name in &circle.proposals {
             if let Some(proposal) = self.proposals.get_mut(name) {
                 lapse(charter, phase, proposal);
+            }
+        }
+        let entries = completed.into_iter().flat_map(|completed| &completed.entries);
+        let meant = |entry: &&CompletedEntry| charter.target_of(&entry.proposal) == entry.target.as_deref();
+        for entry in entries.filter(|entry| entry.target.is_some() && !meant(entry)) {
+            if let Some(proposal) = self.proposals.get_mut(&entry.proposal) {
+                void(proposal);
+            }
+        }
+    }
+
+    /// What was said of open work was said of what it does to the ref that it was meant for. Where the next charter
+    /// means it for another one, nobody approves it until they say so again. An objection stands.
+    pub(in crate::protocol) fn lapse_retargeted(&mut self, before: &Charter, next: &Charter) {
+        let open = self.circles.values().filter(|circle| circle.is_open());
+        let open: Vec<ProposalName> = open.flat_map(|circle| &circle.proposals).cloned().collect();
+        for name in open.iter().filter(|name| before.target_of(name) != next.target_of(name)) {
+            if let Some(proposal) = self.proposals.get_mut(name) {
+                void(proposal);
             }
         }
     }
@@ -55,18 +80,7 @@ impl Review {
                 .filter(|edge| current.overruled.contains(edge.reviewer) && !known(edge))
                 .map(|edge| edge.reviewer.clone())
                 .collect();
-            // An objection that is open speaks for itself.
-            let objects: BTreeSet<MemberName> =
-                proposal.open_objections().map(|objection| objection.by.clone()).collect();
-            let Some(current) = proposal.versions.last_mut() else { continue };
-            for member in anew {
-                current.overruled.remove(&member);
-                if let Some(ballot) = current.ballots.get_mut(&member).filter(|_| !objects.contains(&member))
-                {
-                    // What it says anew is owed, and so no change of a vote.
-                    (ballot.vote, ballot.cast) = (None, None);
-                }
-            }
+            undecide(proposal, anew);
         }
     }
 
@@ -87,6 +101,33 @@ impl Review {
         match self.circles.get_mut(&circle) {
             Some(circle) => circle.proposals.push(name.clone()),
             None => self.open_circle(circle, &PhaseName::clone(&phase.name), vec![name.clone()], at),
+        }
+    }
+}
+
+/// What a person decided in the stead of these members on the current version says nothing any longer.
+fn undecide(proposal: &mut Proposal, anew: BTreeSet<MemberName>) {
+    // An objection that is open speaks for itself.
+    let objects: BTreeSet<MemberName> =
+        proposal.open_objections().map(|objection| objection.by.clone()).collect();
+    let Some(current) = proposal.versions.last_mut() else { return };
+    for member in anew {
+        current.overruled.remove(&member);
+        if let Some(ballot) = current.ballots.get_mut(&member).filter(|_| !objects.contains(&member)) {
+            // What it says anew is owed, and so no change of a vote.
+            (ballot.vote, ballot.cast) = (None, None);
+        }
+    }
+}
+
+/// Nobody approves the current version, and no decision stands in for that.
+fn void(proposal: &mut Proposal) {
+    let decided = proposal.current().map(|current| current.overruled.clone()).unwrap_or_default();
+    undecide(proposal, decided);
+    let Some(current) = proposal.versions.last_mut() else { return };
+    for ballot in current.ballots.values_mut() {
+        if ballot.vote.as_ref().is_some_and(|vote| vote.kind == VoteKind::Approve) {
+            ballot.vote = None;
         }
     }
 }

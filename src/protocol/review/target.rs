@@ -211,7 +211,8 @@ impl TargetMoved {
     }
 }
 
-fn told(named: impl ExactSizeIterator<Item = String>, total: u32) -> Vec<String> {
+/// Some of them by name, and how many more there are.
+pub fn told(named: impl ExactSizeIterator<Item = String>, total: u32) -> Vec<String> {
     let more = total.saturating_sub(u32::try_from(named.len()).unwrap_or(u32::MAX));
     named.chain((more > 0).then(|| format!("{more} more"))).collect()
 }

@@ -26,8 +26,8 @@ pub(super) fn insert(conn: &Connection, credential: &Credential) -> Result<(), F
         return Err(Fault::Failed { what: "the credential is stored already".to_owned() });
     }
     conn.execute(
-        "INSERT INTO credentials (hash, team, member, issued_at, revoked_at, seal) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO credentials (hash, team, member, issued_at, revoked_at, seal, of_page) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         params![
             hash,
             team,
@@ -35,6 +35,7 @@ pub(super) fn insert(conn: &Connection, credential: &Credential) -> Result<(), F
             credential.issued_at.0,
             credential.revoked_at.map(|at| at.0),
             seal(credential),
+            credential.of_page,
         ],
     )
     .map_err(storing)?;
@@ -75,16 +76,24 @@ fn end(conn: &Connection, credential: &Credential, at: Time) -> Result<(), Fault
     Ok(())
 }
 
+type Columns = (Vec<u8>, String, String, i64, Option<i64>, bool, Vec<u8>);
+
 /// All of them, each with its seal checked.
 pub(super) fn all(conn: &Connection) -> Result<Vec<Credential>, Fault> {
-    type Columns = (Vec<u8>, String, String, i64, Option<i64>, Vec<u8>);
     let read = || -> rusqlite::Result<Vec<Columns>> {
-        let mut statement = conn.prepare_cached(
-            "SELECT hash, coalesce(name, ''), member, issued_at, revoked_at, seal \
-             FROM credentials LEFT JOIN teams ON teams.id = team ORDER BY issued_at, hash",
+        // Form 1 knew no pages.
+        let of_page: String = conn.query_row(
+            "SELECT coalesce(max(name), '0') FROM pragma_table_info('credentials') WHERE name = 'of_page'",
+            [],
+            |row| row.get(0),
         )?;
+        let mut statement = conn.prepare_cached(&format!(
+            "SELECT hash, coalesce(teams.name, ''), member, issued_at, revoked_at, seal, {of_page} \
+             FROM credentials LEFT JOIN teams ON teams.id = team ORDER BY issued_at, hash",
+        ))?;
         let columns = statement.query_map([], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
+            let (of_page, stored) = (row.get(6)?, row.get(5)?);
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, of_page, stored))
         })?;
         columns.collect()
     };
@@ -93,7 +102,7 @@ pub(super) fn all(conn: &Connection) -> Result<Vec<Credential>, Fault> {
 }
 
 fn unseal(
-    (hash, team, member, issued_at, revoked_at, stored): (Vec<u8>, String, String, i64, Option<i64>, Vec<u8>),
+    (hash, team, member, issued_at, revoked_at, of_page, stored): Columns,
 ) -> Result<Credential, String> {
     let damaged = || "a credential is damaged: it does not match its seal".to_owned();
     let credential = Credential {
@@ -102,6 +111,7 @@ fn unseal(
         member: member.parse().map_err(|_| damaged())?,
         issued_at: Time(issued_at),
         revoked_at: revoked_at.map(Time),
+        of_page,
     };
     if seal(&credential).as_slice() != stored {
         return Err(damaged());
@@ -119,6 +129,10 @@ fn seal(credential: &Credential) -> [u8; 32] {
     match credential.revoked_at {
         None => field(&mut hash, &[]),
         Some(at) => field(&mut hash, &at.0.to_be_bytes()),
+    }
+    // The seals of form 1 hold for all others.
+    if credential.of_page {
+        field(&mut hash, b"page");
     }
     hash.finalize().into()
 }

@@ -1,5 +1,5 @@
-//! Places for transfers: so many run at the same time, and of them so many of one member, so that no
-//! member keeps the others from theirs.
+//! Places for what goes on for a while, such as a transfer: so many at the same time, and of them so many of one
+//! member, so that no member keeps the others from theirs.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -10,37 +10,56 @@ use crate::protocol::name::{MemberName, TeamName};
 
 type Whose = (TeamName, MemberName);
 
-/// The places of one kind of transfer.
-pub(super) struct Places {
+/// The places of one kind.
+#[derive(Debug)]
+pub struct Places {
     free: Arc<Semaphore>,
     share: usize,
     taken: Mutex<BTreeMap<Whose, usize>>,
 }
 
 /// One place, until it is dropped.
-pub(super) struct Place {
+#[derive(Debug)]
+pub struct Place {
     _free: OwnedSemaphorePermit,
     _of_share: OfShare,
 }
 
-/// That this transfer counts against its member's share.
+/// That this one counts against its member's share.
+#[derive(Debug)]
 struct OfShare {
     places: Arc<Places>,
     whose: Whose,
 }
 
+/// Why there is no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// The member has its share.
+    OfMember,
+    /// All are taken.
+    All,
+}
+
 impl Places {
     /// So many in all, and so many of one member.
-    pub(super) fn new(total: usize, share: usize) -> Arc<Self> {
+    pub fn new(total: usize, share: usize) -> Arc<Self> {
         Arc::new(Self { free: Arc::new(Semaphore::new(total)), share, taken: Mutex::default() })
     }
 
     /// A place for that member; waits while all are taken. None where the member has its share: those
     /// who wait count, so that no queue is one member's alone.
-    pub(super) async fn take(self: &Arc<Self>, team: &TeamName, member: &MemberName) -> Option<Place> {
+    pub async fn take(self: &Arc<Self>, team: &TeamName, member: &MemberName) -> Option<Place> {
         let of_share = self.of_share((team.clone(), member.clone()))?;
-        let free = self.free.clone().acquire_owned().await.expect(super::call::NEVER_CLOSED);
+        let free = self.free.clone().acquire_owned().await.expect("nobody closes this semaphore");
         Some(Place { _free: free, _of_share: of_share })
+    }
+
+    /// A place for that member at once.
+    pub fn try_take(self: &Arc<Self>, team: &TeamName, member: &MemberName) -> Result<Place, Full> {
+        let of_share = self.of_share((team.clone(), member.clone())).ok_or(Full::OfMember)?;
+        let free = self.free.clone().try_acquire_owned().map_err(|_| Full::All)?;
+        Ok(Place { _free: free, _of_share: of_share })
     }
 
     fn of_share(self: &Arc<Self>, whose: Whose) -> Option<OfShare> {
@@ -99,5 +118,19 @@ mod tests {
         drop(waiting);
         let mut waiting = Box::pin(places.take(&team, &app));
         assert!(waiting.as_mut().poll(&mut context).is_pending());
+    }
+
+    #[test]
+    fn who_does_not_wait_is_told_whose_places_are_taken() {
+        let places = Places::new(3, 2);
+        let team = "atlas".parse().unwrap();
+        let [app, arch] = ["app", "arch"].map(|name| name.parse::<MemberName>().unwrap());
+        let _first = places.try_take(&team, &app).unwrap();
+        let second = places.try_take(&team, &app).unwrap();
+        assert_eq!(places.try_take(&team, &app).unwrap_err(), Full::OfMember);
+        let _other = places.try_take(&team, &arch).unwrap();
+        assert_eq!(places.try_take(&team, &arch).unwrap_err(), Full::All);
+        drop(second);
+        assert!(places.try_take(&team, &arch).is_ok());
     }
 }
