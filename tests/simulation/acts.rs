@@ -17,7 +17,7 @@ use countersign::protocol::review::{
 };
 use countersign::protocol::room;
 use countersign::protocol::time::{Span, Time};
-use countersign::protocol::{Adopt, Command, Effect, ObligationKind, Team, charter};
+use countersign::protocol::{Adopt, Command, Effect, Event, ObligationKind, Team, charter};
 use sha2::{Digest as _, Sha256};
 
 use super::charters;
@@ -336,7 +336,23 @@ impl World<'_> {
                 }
             }
         }
-        self.perform(&Actor::Server, &Command::ReportUnheard(report)).map(drop)
+        let report = Command::ReportUnheard(report);
+        let told = self.perform(&Actor::Server, &report)?.events;
+        let person = self.team.adopted().and_then(|adopted| adopted.charter.humans().next().cloned());
+        if let Some(person) = person.filter(|_| self.dice.percent(50)) {
+            // A person answers for some silence, and it goes on.
+            let opened = told.iter().find_map(|event| match event {
+                Event::Escalated(event) => Some(event.id),
+                _ => None,
+            });
+            let Some(escalation) = opened else { return Ok(()) };
+            let (member, reviewer, reason) = (None, None, "I call it".to_owned());
+            let answer =
+                escalation::Answer { escalation, decision: Decision::Dismiss, member, reviewer, reason };
+            self.perform(&Actor::Member(person), &Command::AnswerEscalation(answer))?;
+            self.perform(&Actor::Server, &report)?;
+        }
+        Ok(())
     }
 
     pub fn command(&mut self, member: &MemberName) -> Command {
