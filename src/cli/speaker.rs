@@ -188,11 +188,14 @@ pub fn server(global: &Global, place: Option<&Place>, home: Option<&Home>) -> Re
     let address =
         named.or_else(|| Some(place?.addr.clone())).or_else(|| Some(home?.read_server()?.addr.to_string()));
     let address = address.ok_or_else(|| {
-        let sought = home.map_or_else(
-            || "there is no home here, and COUNTERSIGN_ADDR names no server".to_owned(),
-            |home| format!("no server runs on {}", home.path().display()),
-        );
-        Failure::new(Exit::Unreachable, "SERVER_UNREACHABLE", sought, "run: countersign serve")
+        let (sought, remedy) = match home {
+            Some(home) => (format!("no server runs on {}", home.path().display()), "run: countersign serve"),
+            None => (
+                "there is no home here, and COUNTERSIGN_ADDR names no server".to_owned(),
+                "go to the folder of the home, or to a clone with a token; or name the server: --addr HOST:PORT",
+            ),
+        };
+        Failure::new(Exit::Unreachable, "SERVER_UNREACHABLE", sought, remedy)
     })?;
     if let Err(why) = sockets_allowed() {
         return Err(client::Failure::SocketsForbidden { address, why: why.to_string() }.into());

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use super::outcome::{Done, RequestKey};
 use super::presence::{Presence, Wake, WakeOutcome};
-use super::team::{Done, RequestKey};
 use crate::protocol::Answer;
 use crate::protocol::name::{Actor, Digest, MemberName, Seq};
 use crate::protocol::time::Time;

@@ -255,6 +255,11 @@ impl Hearing {
         self.poke(None);
     }
 
+    /// Whether anybody listened to this process, so that it may go silent.
+    pub(super) fn may_go_silent(&self) -> bool {
+        self.heard().members.values().any(|known| known.seen.listened())
+    }
+
     /// Whether anybody listens.
     pub(super) fn is_heard(&self) -> bool {
         self.heard().members.values().any(|known| known.listener.is_some())
@@ -293,7 +298,7 @@ impl Hearing {
         let mut report = ReportUnheard::default();
         for member in members(team) {
             let seen = heard.members.get(member).map(|known| known.seen).unwrap_or_default();
-            if !seen.listened() && !team.deliveries().knows(member) {
+            if !seen.listened() && !team.deliveries().knows(member) && !team.is_told_unheard(member) {
                 continue;
             }
             let (presence, since) = seen.presence(now, true);

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::hearing::{Arming, Ear, Hearing};
-use super::team::{Refusal, TeamHandle};
+use super::outcome::Refusal;
+use super::team::TeamHandle;
 use super::{Coordinator, READER};
 pub use crate::protocol::delivery::Due;
 use crate::protocol::name::{Actor, Digest, MemberName, Seq, TeamName};
@@ -183,7 +184,9 @@ impl Listening {
         };
         let ((mut due, watched), seq) = handle.read(look).await?;
         drop(handle);
-        self.watched.get_or_insert(seq);
+        // Who was shown something before goes on from there; who never was watches from where it began.
+        let shown = watched.flatten().filter(|shown| *shown > Seq(0));
+        self.watched.get_or_insert(shown.unwrap_or(seq));
         due.owed.retain(|owed| self.arming.narrowed.admits(owed));
         // What the member brought about itself is not for ever: past half of its time it is shown all the same.
         let is_news = |id: &String| !own.contains(id) || due.late.contains(id);
@@ -212,12 +215,7 @@ impl Listening {
 
     /// What others did since it was last shown, and up to where that is.
     async fn events(&mut self, shown: Seq, stored: Seq) -> Result<(Vec<Row>, Option<Seq>), Turned> {
-        // Who never took a wake watches from where it began.
-        let after = if shown == Seq(0) {
-            self.watched.unwrap_or(stored)
-        } else {
-            shown.max(self.watched.unwrap_or_default())
-        };
+        let after = shown.max(self.watched.unwrap_or(stored));
         if after >= stored {
             return Ok((Vec::new(), None));
         }

@@ -12,6 +12,7 @@ use super::counts::Counts;
 use super::hearing::{Hearing, Taken};
 use super::loading::{self, Loaded};
 use super::notifier::{Deliveries, Failing, Notifier};
+use super::outcome::{Done, Refusal, RequestKey};
 use super::performing::Performing;
 use super::presence::{Presence, Wake};
 use super::publisher::Publisher;
@@ -20,10 +21,10 @@ use super::{Clock, Inner, Parts, Progress, Progressing, Reply, Slept, UNPOISONED
 use crate::protocol::deadline::ServerResumed;
 use crate::protocol::delivery::Acknowledge;
 use crate::protocol::escalation::{Cause, UNHEARD_MIN};
-use crate::protocol::name::{Actor, Digest, EscalationId, MemberName, Seq, TeamName};
+use crate::protocol::name::{Actor, EscalationId, MemberName, Seq, TeamName};
 use crate::protocol::rule::{Judge, Rulebook};
 use crate::protocol::time::{Span, Time};
-use crate::protocol::{Answer, Command, Effect, Event, Obligation, Rejection, Team, Violation};
+use crate::protocol::{Command, Effect, Event, Obligation, Team, Violation};
 use crate::store::{Batch, Fault, Reader, Request, Row};
 
 /// How many commands of one team wait to be decided before callers wait.
@@ -36,63 +37,6 @@ const SNAPSHOT_EVERY: u64 = 10;
 /// the start, if nobody asks at all.
 const IDLE: Span = Span::seconds(10 * 60);
 const UNASKED: Span = Span::seconds(1);
-
-/// What settles a repeated request.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RequestKey {
-    /// The caller's own id.
-    pub id: String,
-    /// SHA-256 of what it asks for.
-    pub digest: Digest,
-}
-
-/// What an accepted command gets back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Done {
-    /// The answer.
-    pub answer: Answer,
-    /// Members whose obligations it changed.
-    pub woke: Vec<Wake>,
-    /// What rules that refuse nothing say of it, each with its rule.
-    pub called_out: Vec<String>,
-    /// The place in the log that the answer reflects.
-    pub seq: Seq,
-}
-
-/// Why a command was not answered with success.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// The protocol's no.
-    #[error("{rejection}")]
-    Rejected {
-        /// It.
-        rejection: Rejection,
-        /// The place in the log that it reflects.
-        seq: Seq,
-    },
-    /// Nothing was stored, for certain: the store is full, say. Ask again.
-    #[error("nothing was stored: {reason}")]
-    NotStored {
-        /// What the store said.
-        reason: String,
-    },
-    /// Nobody can say whether it was stored. Ask again with the same request id once the server is
-    /// back.
-    #[error("whether it was stored is unknown: {reason}")]
-    Unknown {
-        /// What the store said.
-        reason: String,
-    },
-    /// The team's log can't be read.
-    #[error("{reason}")]
-    Damaged {
-        /// What the store said.
-        reason: String,
-    },
-    /// The server is ending; nothing was done.
-    #[error("the server is ending")]
-    Ended,
-}
 
 /// One team. Cheap to clone; all clones are one.
 #[derive(Clone)]
@@ -538,7 +482,7 @@ impl Task {
             let team = self.shared.team.read().expect(UNPOISONED);
             let (judge, unheard) = (self.shared.judge(), self.shared.hearing.unheard(&team));
             // Nobody can go silent who never listened.
-            let listens = self.shared.hearing.is_heard() || !unheard.is_empty();
+            let listens = self.shared.hearing.may_go_silent() || !unheard.is_empty();
             let silent = if listens { team.next_unheard(&*judge, now, &unheard) } else { None };
             // What has passed was just asked about: there is nothing in it that is not decided.
             team.next_deadline(&*judge, now).into_iter().chain(silent).filter(|at| *at > now).min()

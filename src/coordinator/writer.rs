@@ -7,7 +7,7 @@ use std::thread;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Notify, mpsc, oneshot, watch};
 
-use super::team::{Done, Refusal};
+use super::outcome::{Done, Refusal};
 use super::{Progress, Reply};
 use crate::store::{Batch, CommitFault, Fault, Writer};
 

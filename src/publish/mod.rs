@@ -59,6 +59,10 @@ struct Landing<'a> {
     proposals: Vec<ProposalName>,
 }
 
+/// Asks whether a publication's targets are where they belong.
+pub type Sound<'a> =
+    dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>> + Send + Sync + 'a;
+
 impl Git {
     /// For the home's teams, whose artifacts are opened later.
     pub fn of(home: &Home, artifacts: &TeamArtifacts) -> Self {
@@ -70,7 +74,16 @@ impl Git {
         self.artifacts.opened(team).await;
     }
 
-    async fn published(&self, publication: &Publication) -> Result<Published, Failure> {
+    /// Publishes it. Just before anything moves it is asked whether that is `sound`: where the targets moved since,
+    /// nothing does.
+    ///
+    /// # Errors
+    /// Whatever breaks, and what isn't sound; it is tried again.
+    pub async fn published(
+        &self,
+        publication: &Publication,
+        sound: &Sound<'_>,
+    ) -> Result<Published, Failure> {
         let artifacts = self.artifacts.opened(&publication.team).await;
         let repository = artifacts.repository()?;
         let turn = self.turn(&publication.team);
@@ -118,6 +131,7 @@ impl Git {
                 refs: in_order(publication, &done, landings),
                 check: check.clone(),
             };
+            sound().await.map_err(|what| Failure::Fault(Fault::Unsteady { what }))?;
             cut("before-move");
             if repository.publish(&record, &done).await? == Moving::Done {
                 cut("after-move");
@@ -170,7 +184,10 @@ impl Publisher for Git {
         &'a self,
         publication: &'a Publication,
     ) -> Pin<Box<dyn Future<Output = Result<Published, String>> + Send + 'a>> {
-        Box::pin(async move { self.published(publication).await.map_err(|failure| failure.to_string()) })
+        Box::pin(async move {
+            let published = self.published(publication, &|| Box::pin(async { Ok(()) })).await;
+            published.map_err(|failure| failure.to_string())
+        })
     }
 
     fn put_back<'a>(

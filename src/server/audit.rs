@@ -199,9 +199,12 @@ impl Publisher for Watched {
     ) -> Pin<Box<dyn Future<Output = Result<Published, String>> + Send + 'a>> {
         Box::pin(async move {
             self.check(publication).await?;
-            let published = self.git.publish(publication).await;
+            // Much may happen while a check runs: it is looked once more before anything moves.
+            let sound =
+                || -> Pin<Box<dyn Future<Output = _> + Send + '_>> { Box::pin(self.check(publication)) };
+            let published = self.git.published(publication, &sound).await;
             self.compare(&publication.team).await;
-            published
+            published.map_err(|failure| failure.to_string())
         })
     }
 

@@ -16,9 +16,9 @@ use super::target::{self, Scope};
 use crate::artifact::{Artifacts, Diff, FileChange, FileStatus};
 use crate::coordinator::{Attempt, RequestKey};
 use crate::protocol::artifact::{Artifact, ArtifactFacts, ArtifactKind};
-use crate::protocol::name::{Actor, MemberName, Seq, VersionRef, nearest, shown};
+use crate::protocol::name::{Actor, CircleRef, MemberName, Seq, VersionRef, nearest, shown};
 use crate::protocol::review::requirement;
-use crate::protocol::review::{Compared, Proposal, Version, last_read, read_before, read_last};
+use crate::protocol::review::{Circle, Compared, Proposal, Version, last_read, read_before, read_last};
 use crate::protocol::time::Time;
 use crate::protocol::{Answer, Command, Team, Violation};
 use crate::wire::command::{self, Offered};
@@ -438,6 +438,17 @@ fn push((reference, code, attempt): (&str, &str, &Attempt)) -> proto::Attempt {
     }
 }
 
+/// The circle of that name, or of the exact reference that it has now.
+fn circle_named<'a>(team: &'a Team, name: &str) -> Option<&'a Circle> {
+    let review = team.review();
+    let named = name.parse().ok().and_then(|name| review.circle(&name));
+    named.or_else(|| {
+        let asked: CircleRef = name.parse().ok()?;
+        let circle = review.circle(&asked.circle)?;
+        (review.circle_ref(team.adopted()?.revision, circle) == asked).then_some(circle)
+    })
+}
+
 /// Every requirement of a proposal's circle that is about the proposal or the whole, or every one of
 /// a circle.
 fn explained(team: &Team, call: &Call, name: &str) -> Result<proto::ExplainResponse, Violation> {
@@ -445,7 +456,7 @@ fn explained(team: &Team, call: &Call, name: &str) -> Result<proto::ExplainRespo
     let proposal = name.parse().ok().and_then(|name| review.proposal(&name));
     let circle = match proposal {
         Some(proposal) => review.circle(&proposal.circle),
-        None => name.parse().ok().and_then(|name| review.circle(&name)),
+        None => circle_named(team, name),
     };
     let (Some(circle), Some(adopted)) = (circle, team.adopted()) else {
         let known = review.proposals().map(|proposal| proposal.name.as_str());

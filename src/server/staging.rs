@@ -37,6 +37,11 @@ impl Unproposed {
         due.map(|(commit, _)| commit.clone()).collect()
     }
 
+    /// It is there no longer: pushed again, it counts anew, also where nobody looked in between.
+    fn is_gone(&mut self, commit: &Digest) {
+        self.since.remove(commit);
+    }
+
     fn is_proposed(&mut self, commit: &Digest) {
         self.since.remove(commit);
         self.proposed.insert(commit.clone());
@@ -62,6 +67,7 @@ pub(super) async fn sweep(
             unproposed.is_proposed(&commit);
         } else {
             repository.unstage(&commit).await?;
+            unproposed.is_gone(&commit);
             tracing::info!(team = %name, %commit, "nobody proposed what was staged a day ago: it is let go");
         }
     }
@@ -88,7 +94,7 @@ mod tests {
         unproposed.is_proposed(&one);
         assert_eq!(unproposed.look(start + KEPT_FOR + hour, &both), std::slice::from_ref(&two));
         // What was pushed again counts anew.
-        assert_eq!(unproposed.look(start + KEPT_FOR + hour, &only(&one)), []);
+        unproposed.is_gone(&two);
         assert_eq!(unproposed.look(start + KEPT_FOR + hour, &both), []);
     }
 }

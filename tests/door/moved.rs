@@ -101,3 +101,29 @@ fn a_ref_that_somebody_puts_back_by_hand_is_no_question_any_longer() {
         shop.escalations().is_empty().then_some(())
     });
 }
+
+#[test]
+fn what_moves_while_a_check_runs_is_told_before_anything_is_published_onto_it() {
+    let check =
+        "check = '''touch ../../../../../began; until [ -e ../../../../../go ]; do sleep 0.01; done'''";
+    let shop = Shop::served(check, "each");
+    shop.reviewed("app", "parser", "src/parser.rs", "fn parse() {}\n");
+    let reviewed = shop.place.git("app", &["rev-parse", "HEAD"]);
+    shop.confirm("parser", &["app", "sec"]);
+    shop.appears("began");
+    let (before, head) = behind_the_door(&shop);
+    shop.place.write("go", "");
+    let id = shop.until("it is told", || {
+        let open = shop.by("dana", &["status"]).done().json()["escalations"].as_array().unwrap().clone();
+        open.first().map(|one| text(&one["id"]))
+    });
+    assert_eq!(shop.escalations(), [("moved-ref".to_owned(), "refs/heads/main".to_owned())]);
+    assert_eq!(
+        (shop.at("refs/heads/main"), shop.circle("parser")["state"].as_str()),
+        (head, Some("complete"))
+    );
+    answer(&shop, &id, "put-back");
+    shop.becomes("parser", "published");
+    assert!(shop.holds(&reviewed) && shop.holds(&before));
+    assert_eq!(shop.moved(), [""; 0]);
+}

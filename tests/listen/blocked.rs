@@ -196,8 +196,12 @@ fn whoever_watches_is_woken_by_everything_that_others_do() {
     stage.take("eye", &seen);
     assert!(stage.hear(&mut eye).is_none(), "that something was shown is no news");
     stage.restart();
+    drop(eye);
+    stage.done("app", &say("while nobody watched", "dana"));
     let mut eye = stage.arm("eye", watching(), true);
-    assert!(matches!(stage.hear(&mut eye), Some(Ok(Said::Armed { .. }))), "it is shown nothing twice");
+    let seen = woken(&stage, &mut eye);
+    let kinds: Vec<&str> = seen.events.iter().map(|row| &*row.kind).collect();
+    assert_eq!(kinds, ["said"], "it goes on from what it was shown, and is shown nothing twice");
     let refused = stage.try_arm("sec", watching());
     let member = "sec".parse().unwrap();
     let unmet = Turned::Unmet(Violation::NotAWatcher { member }.into());
@@ -390,4 +394,37 @@ fn a_person_is_told_once_of_each_silence_while_others_wait() {
     stage.restart();
     stage.wait(Span::seconds(60));
     assert_eq!(told(&mut stage), [""; 0], "a server that just began knows of nobody");
+}
+
+#[test]
+fn a_silence_is_told_of_though_nothing_else_happens_and_over_a_server_that_begins_anew() {
+    let told = |stage: &mut Coordinated| {
+        let open = stage.standing().escalations;
+        open.into_iter().map(|(id, cause, subject)| format!("{id} {cause} of {subject}")).collect::<Vec<_>>()
+    };
+    // It took its wake and read, and was never seen again.
+    let mut stage = Coordinated::with_charter("solo");
+    stage.done("app", &proposed());
+    let mut sec = stage.arm("sec", Arming::default(), false);
+    let waking = woken(&stage, &mut sec);
+    stage.take("sec", &waking);
+    drop(sec);
+    stage.wait(Span::seconds(1));
+    shown(&mut stage, "sec");
+    for _ in 0..60 {
+        stage.wait(Span::seconds(10));
+    }
+    assert_eq!(told(&mut stage), ["e1 member-deaf of sec"]);
+
+    // It listened and was never woken, so that the log doesn't know it.
+    let mut stage = Coordinated::with_charter("solo");
+    drop(blocked(&stage, "sec", false));
+    stage.done("app", &proposed());
+    stage.wait(Span::seconds(300));
+    assert_eq!(told(&mut stage), ["e1 member-deaf of sec"]);
+    stage.restart();
+    for _ in 0..6 {
+        stage.wait(Span::seconds(120));
+        assert_eq!(told(&mut stage), ["e1 member-deaf of sec"], "it gave no sign");
+    }
 }
