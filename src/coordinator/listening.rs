@@ -262,7 +262,8 @@ impl Listening {
                 // Whoever is busy with it is not sent each thing that happens meanwhile; but what is new waits no
                 // longer than the first time.
                 Some(sent) => {
-                    drop(self.handle()?);
+                    // A token that was ended hears nothing more.
+                    self.handle()?;
                     let again_at = sent.again_at.min(self.hearing.now() + TAKEN_WITHIN);
                     self.phase = Phase::Sent(Sent { again_at, ..sent });
                 }

@@ -70,8 +70,8 @@ struct Inner {
     teams: RwLock<BTreeMap<TeamName, Slot>>,
     /// Teams are woken one after the other, so that none gets two tasks.
     waking: Mutex<()>,
-    /// What a log that doesn't prove itself, or a task that broke, came to, once there was one after the start.
-    damaged: watch::Sender<Option<String>>,
+    /// Why the process must end, once a log doesn't prove itself or a team's task broke.
+    broken: watch::Sender<Option<String>>,
     /// Live credentials by the hash of their token.
     credentials: RwLock<BTreeMap<Digest, Known>>,
 }
@@ -177,7 +177,7 @@ impl Coordinator {
             },
             teams: RwLock::default(),
             waking: Mutex::default(),
-            damaged: watch::Sender::new(None),
+            broken: watch::Sender::new(None),
             // In the order in which they were issued.
             credentials: RwLock::new(live.zip(0..).map(|(one, number)| Known::of(one, number)).collect()),
         };
@@ -415,10 +415,10 @@ impl Coordinator {
     /// Resolves once nobody can say any longer whether a commit was stored, a log doesn't prove itself, or a team's task
     /// broke: the process must end.
     pub async fn broken(&self) -> String {
-        let mut damaged = self.inner.damaged.subscribe();
+        let mut broken = self.inner.broken.subscribe();
         tokio::select! {
             what = self.inner.parts.writer.broken() => what,
-            Ok(what) = damaged.wait_for(Option::is_some) => what.clone().unwrap_or_default(),
+            Ok(what) = broken.wait_for(Option::is_some) => what.clone().unwrap_or_default(),
         }
     }
 
@@ -456,19 +456,19 @@ impl Slot {
 impl Inner {
     fn found_damaged(&self, fault: &Fault) {
         tracing::error!(%fault, "a log does not prove itself; the process must end");
-        self.damaged.send_replace(Some(fault.to_string()));
+        self.broken.send_replace(Some(fault.to_string()));
     }
 
     /// A team's task ended by a fault of this program.
     fn task_broke(&self, team: &TeamName) {
         tracing::error!(%team, "what decides for a team broke; the process must end");
         let what = format!("what decides for {team} broke");
-        self.damaged.send_replace(Some(what));
+        self.broken.send_replace(Some(what));
     }
 
     fn keep_snapshots(&self) {
         // After a fault the next start is to read the log from its first row.
-        if self.damaged.borrow().is_some() {
+        if self.broken.borrow().is_some() {
             return;
         }
         let teams = self.teams.read().expect(UNPOISONED);

@@ -359,13 +359,15 @@ fn whoever_watches_hears_behind_much_that_is_no_news_and_no_longer_than_it_may()
     assert_eq!(stage.hear_next(&mut eye), Some(Err(unmet)));
 }
 
+/// What is before a person.
+fn told(stage: &mut Coordinated) -> Vec<String> {
+    let open = stage.standing().escalations;
+    open.into_iter().map(|(id, cause, subject)| format!("{id} {cause} of {subject}")).collect()
+}
+
 #[test]
 fn a_person_is_told_once_of_each_silence_while_others_wait() {
     let mut stage = Coordinated::with_charter("solo");
-    let told = |stage: &mut Coordinated| {
-        let open = stage.standing().escalations;
-        open.into_iter().map(|(id, cause, subject)| format!("{id} {cause} of {subject}")).collect::<Vec<_>>()
-    };
     // It listened, and its listener is gone before it is ever woken.
     drop(blocked(&stage, "sec", false));
     stage.done("app", &proposed());
@@ -398,10 +400,6 @@ fn a_person_is_told_once_of_each_silence_while_others_wait() {
 
 #[test]
 fn a_silence_is_told_of_though_nothing_else_happens_and_over_a_server_that_begins_anew() {
-    let told = |stage: &mut Coordinated| {
-        let open = stage.standing().escalations;
-        open.into_iter().map(|(id, cause, subject)| format!("{id} {cause} of {subject}")).collect::<Vec<_>>()
-    };
     // It took its wake and read, and was never seen again.
     let mut stage = Coordinated::with_charter("solo");
     stage.done("app", &proposed());
